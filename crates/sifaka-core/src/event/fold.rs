@@ -1,0 +1,439 @@
+//! Folding events into Thoughts: live, from a journal, and on resume, by the same code.
+
+use std::sync::Arc;
+
+use super::{Checked, EndReason, Event, EventKind, Prompted, Step};
+use crate::body::Hash;
+use crate::candidate::{Candidate, Origin};
+use crate::failure::Failure;
+use crate::model::{Completion, Response};
+use crate::policy::{Attempt, Decision};
+use crate::retriever::Stage;
+use crate::thought::{Node, push};
+use crate::usage::Usage;
+use crate::validation::{Score, ValidationResult};
+use crate::{Error, ErrorKind, Id, Result, Thought};
+
+/// A run's events folded up: the newest Thought with its history, the best one, and how far the
+/// newest iteration got.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    next_seq: u64,
+    current: Option<Thought>,
+    best: Option<(Thought, Score)>,
+    round: Round,
+    attempts: Vec<Attempt>,
+    usage: Usage,
+    ended: Option<EndReason>,
+    failed: Option<Failure>,
+    chain_id: Option<Arc<str>>,
+    seconds: u64,
+}
+
+/// How far an iteration got: what is here need not be done again.
+#[derive(Clone, Debug)]
+pub struct Round {
+    /// How its text comes about.
+    pub decision: Decision,
+    /// The texts to choose from.
+    pub candidates: Vec<Candidate>,
+    /// The completions the model gave.
+    pub completions: Vec<Completion>,
+    /// Places of the validators that answered, for each candidate.
+    pub checked: Vec<Vec<u32>>,
+    /// The chosen candidate and its score, over the candidates known then.
+    pub chosen: Option<(u32, Score)>,
+    /// Steps that answered, failed or were left out.
+    pub done: Vec<Step>,
+    /// Calls of components to models, for answering the same again.
+    pub calls: Vec<Call>,
+    /// Places of the critics whose feedback the Thought has, in the order it has it.
+    critics: Vec<u32>,
+    usage: Usage,
+}
+
+/// A component's call to a model, and what came of it.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Who asked.
+    pub component: Arc<str>,
+    /// Hash of what was asked.
+    pub request: Hash,
+    /// What was answered.
+    pub response: Response,
+}
+
+impl Round {
+    fn new(decision: Decision) -> Self {
+        Self {
+            decision,
+            candidates: Vec::new(),
+            completions: Vec::new(),
+            checked: Vec::new(),
+            chosen: None,
+            done: Vec::new(),
+            calls: Vec::new(),
+            critics: Vec::new(),
+            usage: Usage::default(),
+        }
+    }
+}
+
+impl Default for Fold {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Fold {
+    /// Before the first event.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            next_seq: 0,
+            current: None,
+            best: None,
+            round: Round::new(Decision::Fresh { samples: 1 }),
+            attempts: Vec::new(),
+            usage: Usage::default(),
+            ended: None,
+            failed: None,
+            chain_id: None,
+            seconds: 0,
+        }
+    }
+
+    /// All of these events, in order.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result<Self> {
+        let mut fold = Self::new();
+        for event in events {
+            fold.apply(event)?;
+        }
+        Ok(fold)
+    }
+
+    /// The number the next event must have.
+    #[must_use]
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// The newest Thought with everything before it; `None` before the first event.
+    #[must_use]
+    pub fn thought(&self) -> Option<&Thought> {
+        self.current.as_ref()
+    }
+
+    /// The best Thought so far and its score; `None` until a text was validated.
+    #[must_use]
+    pub fn best(&self) -> Option<(&Thought, Score)> {
+        let (best, score) = self.best.as_ref()?;
+        // While it is the newest, what is said of it later belongs to it.
+        let thought = self.current.as_ref().filter(|current| current.id() == best.id());
+        Some((thought.unwrap_or(best), *score))
+    }
+
+    /// How far the newest iteration got.
+    #[must_use]
+    pub fn round(&self) -> &Round {
+        &self.round
+    }
+
+    /// Every finished iteration, oldest first.
+    #[must_use]
+    pub fn attempts(&self) -> &[Attempt] {
+        &self.attempts
+    }
+
+    /// What the run consumed so far.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Why the run ended, if it did.
+    #[must_use]
+    pub fn ended(&self) -> Option<&EndReason> {
+        self.ended.as_ref()
+    }
+
+    /// Why the run failed, if it did and was not resumed.
+    #[must_use]
+    pub fn failed(&self) -> Option<&Failure> {
+        self.failed.as_ref()
+    }
+
+    /// The chain that last worked on the run.
+    #[must_use]
+    pub fn chain_id(&self) -> Option<&str> {
+        self.chain_id.as_deref()
+    }
+
+    /// How long finished processes worked on the run, in nanoseconds.
+    #[must_use]
+    pub fn worked(&self) -> super::Nanos {
+        super::Nanos(self.seconds)
+    }
+
+    /// Takes the next event.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] when it cannot follow what came before.
+    pub fn apply(&mut self, event: &Event) -> Result<()> {
+        if event.kind.is_transient() {
+            return Ok(());
+        }
+        if event.seq != self.next_seq {
+            return Err(corrupt(event, &format!("number {} was expected", self.next_seq)));
+        }
+        self.step(event)?;
+        self.next_seq += 1;
+        Ok(())
+    }
+
+    fn step(&mut self, event: &Event) -> Result<()> {
+        if let EventKind::RunStarted { thought_id, chain_id, prompt, system_prompt, tags, metadata } =
+            &event.kind
+        {
+            if self.current.is_some() {
+                return Err(corrupt(event, "the run had begun already"));
+            }
+            let mut node = Node::new(thought_id.clone(), Arc::clone(prompt), event.time);
+            node.run_id = Some(event.run_id.clone());
+            node.chain_id = Some(Arc::clone(chain_id));
+            node.system_prompt.clone_from(system_prompt);
+            node.tags = (!tags.is_empty()).then(|| Arc::new(tags.clone()));
+            node.metadata = metadata.clone().map(Arc::new);
+            self.current = Some(Thought::from_node(node));
+            self.chain_id = Some(Arc::clone(chain_id));
+            return Ok(());
+        }
+        let Some(current) = self.current.as_mut() else {
+            return Err(corrupt(event, "the run had not begun"));
+        };
+        match &event.kind {
+            EventKind::RunResumed { chain_id, .. } => {
+                self.chain_id = Some(Arc::clone(chain_id));
+                self.ended = None;
+                self.failed = None;
+            }
+            EventKind::IterationStarted { thought_id, decision } => {
+                let next = current.next_with(thought_id.clone(), event.time);
+                self.leave(decision.clone(), next);
+            }
+            EventKind::Retrieved { stage, index, documents, .. } => {
+                current.edit(|node| {
+                    let list = match stage {
+                        Stage::PreGeneration => &mut node.pre,
+                        Stage::PostGeneration => &mut node.post,
+                    };
+                    Arc::make_mut(list.get_or_insert_default()).extend_from_slice(documents);
+                });
+                self.round.done.push(Step::Retriever(*stage, *index));
+            }
+            EventKind::Prompted(prompt) => current.edit(|node| prompted(node, prompt)),
+            EventKind::Generated { completions, usage, .. } => {
+                self.spend(*usage);
+                self.generated(completions);
+            }
+            EventKind::Called { component, request, response, .. } => {
+                self.spend(response.usage);
+                self.round.calls.push(Call {
+                    component: Arc::clone(component),
+                    request: *request,
+                    response: Response::clone(response),
+                });
+            }
+            EventKind::Validated { candidate, results } => {
+                if !self.validated(*candidate, results) {
+                    return Err(corrupt(event, &format!("there is no candidate {candidate}")));
+                }
+            }
+            EventKind::Chosen { candidate, score } => {
+                if !self.chosen(*candidate, *score) {
+                    return Err(corrupt(event, &format!("there is no candidate {candidate}")));
+                }
+            }
+            EventKind::Critiqued { index, feedback, .. } => {
+                // Critics end in any order; the Thought has them in the declared one.
+                let place = self.round.critics.partition_point(|other| other <= index);
+                self.round.critics.insert(place, *index);
+                current.edit(|node| {
+                    let list = Arc::make_mut(node.feedback.get_or_insert_default());
+                    list.insert(place.min(list.len()), feedback.clone());
+                });
+                if let Some(text) = &feedback.proposed_text {
+                    let origin = Origin::Proposal(Arc::clone(&feedback.critic_name));
+                    self.candidate(Arc::clone(text), origin);
+                }
+                self.round.done.push(Step::Critic(*index));
+            }
+            EventKind::Failed { step, failure, .. } => {
+                current.edit(|node| push(&mut node.failures, failure.clone()));
+                self.round.done.push(*step);
+            }
+            EventKind::Skipped { step, .. } => self.round.done.push(*step),
+            EventKind::RunFinished { reason, seconds, .. } => {
+                self.ended = Some(reason.clone());
+                self.seconds = self.seconds.saturating_add(seconds.0);
+            }
+            EventKind::RunFailed { failure, seconds } => {
+                self.failed = Some(failure.clone());
+                self.seconds = self.seconds.saturating_add(seconds.0);
+            }
+            EventKind::RunStarted { .. }
+            | EventKind::Guided { .. }
+            | EventKind::Resilience { .. }
+            | EventKind::Noted { .. }
+            | EventKind::Delta(_)
+            | EventKind::Unknown(_) => {}
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, decision: Decision, next: Thought) {
+        let old = std::mem::replace(&mut self.round, Round::new(decision));
+        if let (Some((best, _)), Some(current)) = (self.best.as_mut(), self.current.as_ref())
+            && best.id() == current.id()
+        {
+            *best = current.clone();
+        }
+        if let Some((_, score)) = old.chosen {
+            self.attempts.push(Attempt { decision: old.decision, score, usage: old.usage });
+        }
+        self.current = Some(next);
+    }
+
+    fn spend(&mut self, usage: Usage) {
+        self.usage += usage;
+        self.round.usage += usage;
+        let total = self.round.usage;
+        if let Some(current) = self.current.as_mut() {
+            current.edit(|node| node.usage = Some(Arc::new(total)));
+        }
+    }
+
+    fn generated(&mut self, completions: &[Completion]) {
+        self.round.completions.extend_from_slice(completions);
+        for completion in completions {
+            self.candidate(Arc::clone(&completion.text), Origin::Sample);
+        }
+        // Until one is chosen the first stands for the iteration.
+        if let (Some(first), Some(current)) = (completions.first(), self.current.as_mut())
+            && current.text().is_none()
+        {
+            current.edit(|node| node.text = Some(Arc::clone(&first.text)));
+        }
+    }
+
+    fn candidate(&mut self, text: Arc<str>, origin: Origin) {
+        self.round.candidates.push(Candidate {
+            text,
+            origin,
+            validation_results: Vec::new(),
+            score: None,
+            chosen: false,
+        });
+        self.round.checked.push(Vec::new());
+        if self.round.candidates.len() > 1 {
+            self.show_candidates();
+        }
+    }
+
+    fn validated(&mut self, candidate: u32, results: &[Checked]) -> bool {
+        let at = candidate as usize;
+        let (Some(entry), Some(checked)) =
+            (self.round.candidates.get_mut(at), self.round.checked.get_mut(at))
+        else {
+            return false;
+        };
+        for Checked { index, name, result, .. } in results {
+            // Validators end in any order; results stand in the declared one.
+            let place = checked.partition_point(|other| other < index);
+            checked.insert(place, *index);
+            entry.validation_results.insert(place, (Arc::clone(name), result.clone()));
+        }
+        if self.round.candidates.len() == 1 {
+            self.show_results(at);
+        } else {
+            self.show_candidates();
+        }
+        true
+    }
+
+    fn chosen(&mut self, candidate: u32, score: Score) -> bool {
+        let at = candidate as usize;
+        let Some(entry) = self.round.candidates.get_mut(at) else { return false };
+        entry.score = Some(score);
+        let text = Arc::clone(&entry.text);
+        for (place, other) in self.round.candidates.iter_mut().enumerate() {
+            other.chosen = place == at;
+            if other.score.is_none() && !other.validation_results.is_empty() {
+                other.score = Some(Score::of(other.validation_results.iter().map(|(_, r)| r)));
+            }
+        }
+        self.round.chosen = Some((candidate, score));
+        if let Some(current) = self.current.as_mut() {
+            current.edit(|node| node.text = Some(text));
+        }
+        self.show_results(at);
+        if self.round.candidates.len() > 1 {
+            self.show_candidates();
+        }
+        let Some(current) = self.current.as_ref() else { return false };
+        let is_better = match &self.best {
+            None => true,
+            // A proposal that beat this iteration's own text updates it in place.
+            Some((best, _)) if best.id() == current.id() => true,
+            Some((_, best)) => score.beats(best),
+        };
+        if is_better {
+            self.best = Some((current.clone(), score));
+        }
+        true
+    }
+
+    fn show_results(&mut self, candidate: usize) {
+        let results: Vec<(Arc<str>, ValidationResult)> =
+            self.round.candidates[candidate].validation_results.clone();
+        if let Some(current) = self.current.as_mut() {
+            current.edit(|node| node.results = (!results.is_empty()).then(|| Arc::new(results)));
+        }
+    }
+
+    fn show_candidates(&mut self) {
+        let candidates = self.round.candidates.clone();
+        if let Some(current) = self.current.as_mut() {
+            current.edit(|node| node.candidates = Some(Arc::new(candidates)));
+        }
+    }
+
+    /// The Thought of an id, if this run has it.
+    #[must_use]
+    pub fn find(&self, id: &Id) -> Option<Thought> {
+        self.current.as_ref()?.find(id)
+    }
+}
+
+fn prompted(node: &mut Node, prompt: &Prompted) {
+    use crate::model::Part;
+    node.model_prompt = prompt.messages.last().and_then(|message| {
+        message.parts.iter().find_map(|part| match part {
+            Part::Text(body) => Some(body.clone()),
+            _ => None,
+        })
+    });
+}
+
+fn corrupt(event: &Event, why: &str) -> Error {
+    Error::new(
+        ErrorKind::Corrupt,
+        "journal",
+        "fold",
+        format!("event {} ({}) of run {}: {why}", event.seq, event.kind.name(), event.run_id),
+    )
+    .suggest("run `sifaka verify` to see what is damaged")
+}

@@ -1,0 +1,1 @@
+//! Models: scripted and replayed.

@@ -1,0 +1,1 @@
+//! Retry, circuit breaker, rate limit, timeout and fallback, as policies over closures.

@@ -1,0 +1,1 @@
+//! The journal, and stores of records.

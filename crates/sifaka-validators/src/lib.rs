@@ -1,0 +1,1 @@
+//! Checks that need no account, no download and no network.
