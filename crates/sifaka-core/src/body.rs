@@ -13,7 +13,7 @@ use crate::{Context, Error, ErrorKind, Result};
 pub const BLOB_THRESHOLD: usize = 16 * 1024;
 
 /// The blake3 hash of some bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hash([u8; 32]);
 
 impl Hash {

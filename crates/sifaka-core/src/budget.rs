@@ -171,7 +171,12 @@ impl Ledger {
         if let Some(cap) = self.limits.calls {
             let used = spent.calls.saturating_add(held.calls);
             if used.saturating_add(estimate.calls) > cap {
-                return Err(over("calls", used.to_string(), estimate.calls.to_string(), cap.to_string()));
+                return Err(over(
+                    "calls",
+                    used.to_string(),
+                    estimate.calls.to_string(),
+                    cap.to_string(),
+                ));
             }
         }
         if let Some(cap) = self.limits.tokens {

@@ -234,9 +234,10 @@ impl Range {
     /// A sentence saying what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let number = |part: &str| {
-            part.trim().replace('_', "").parse::<u64>().map_err(|_| {
-                format!("{text:?} is not a range; write 50..200, 50.., ..200 or 120")
-            })
+            part.trim()
+                .replace('_', "")
+                .parse::<u64>()
+                .map_err(|_| format!("{text:?} is not a range; write 50..200, 50.., ..200 or 120"))
         };
         let range = match text.split_once("..") {
             None => Self::exactly(number(text)?),

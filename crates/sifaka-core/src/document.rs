@@ -12,7 +12,10 @@ use crate::body::Body;
 #[serde(default)]
 pub struct Document {
     /// Names the document where it is kept.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "crate::text::opt_arc_str")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::text::opt_arc_str"
+    )]
     pub id: Option<Arc<str>>,
     /// The text, or a pointer to it where it was stored apart.
     pub text: Body,
@@ -22,7 +25,10 @@ pub struct Document {
     /// How well it fits the query; higher is better.
     pub score: Option<f64>,
     /// The file, address or collection it came from.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "crate::text::opt_arc_str")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::text::opt_arc_str"
+    )]
     pub source: Option<Arc<str>>,
     /// Where in the source it stood.
     #[serde(skip_serializing_if = "Option::is_none")]

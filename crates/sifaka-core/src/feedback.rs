@@ -109,6 +109,7 @@ enum Words {
 
 impl From<Raw> for CriticFeedback {
     fn from(raw: Raw) -> Self {
+        let is_named = raw.critic_name.is_some();
         let mut feedback = Self {
             critic_name: raw.critic_name.unwrap_or_else(|| Arc::from("")),
             issues: raw.issues,
@@ -135,9 +136,9 @@ impl From<Raw> for CriticFeedback {
             Some(Words::Other(other)) => keep(&mut feedback.metadata, "feedback", other),
         }
         if !feedback.extra.is_empty() {
-            feedback.adopt();
+            feedback.adopt(is_named);
         }
-        if feedback.critic_name.is_empty() {
+        if !is_named && feedback.critic_name.is_empty() {
             feedback.critic_name = Arc::from("critic");
         }
         feedback
@@ -146,16 +147,14 @@ impl From<Raw> for CriticFeedback {
 
 impl CriticFeedback {
     /// Gives the ancestor's fields the homes they have here.
-    fn adopt(&mut self) {
+    fn adopt(&mut self, is_named: bool) {
         if let Some(violations) = self.extra.shift_remove("violations") {
             match Option::<Vec<String>>::deserialize(&violations) {
                 Ok(list) => self.issues.extend(list.unwrap_or_default()),
                 Err(_) => keep(&mut self.metadata, "violations", violations),
             }
         }
-        if self.critic_name.is_empty()
-            && let Some(name) = self.extra.get("critic").and_then(Value::as_str)
-        {
+        if !is_named && let Some(name) = self.extra.get("critic").and_then(Value::as_str) {
             self.critic_name = Arc::from(name);
             self.extra.shift_remove("critic");
         }
@@ -171,7 +170,17 @@ pub(crate) fn keep(metadata: &mut Option<Map<String, Value>>, key: &str, value: 
         .get_or_insert_default()
         .entry("ancestor")
         .or_insert_with(|| Value::Object(Map::new()));
+    if !ancestor.is_object() {
+        // Somebody else's entry of that name is kept beside ours.
+        let theirs = std::mem::replace(ancestor, Value::Object(Map::new()));
+        keep(metadata, "ancestor", theirs);
+        return keep(metadata, key, value);
+    }
     if let Value::Object(fields) = ancestor {
-        fields.insert(key.to_owned(), value);
+        let mut free = key.to_owned();
+        while fields.contains_key(&free) {
+            free.push('+');
+        }
+        fields.insert(free, value);
     }
 }

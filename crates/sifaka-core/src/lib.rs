@@ -6,7 +6,7 @@
 //! - a [`Thought`] is a prompt, the text that answers it and how that came about;
 //! - an [`Event`] is something that happened in a run, and a [`Fold`](event::Fold) makes Thoughts
 //!   of events, live, from a journal and on resume alike;
-//! - [`Model`](model::Model), [`Validator`], [`Critic`], [`Retriever`], [`Embedder`], [`Store`],
+//! - [`Model`], [`Validator`], [`Critic`], [`Retriever`], [`Embedder`], [`Store`],
 //!   [`Journal`], [`Policy`] and [`Tool`] are the traits, each with its contract;
 //! - a [`Context`] goes with every call: cancellation, deadline, budget, clock and randomness;
 //! - [`prompt`] is the one place where prompts are put together;
@@ -50,7 +50,7 @@ pub use budget::{Budget, Ledger};
 pub use candidate::{Candidate, Origin};
 pub use clock::Clock;
 pub use constraint::Constraint;
-pub use context::{CancellationToken, Caller, Context, ContextBuilder, Observer};
+pub use context::{Caller, CancellationToken, Context, ContextBuilder, Observer};
 pub use critic::{Critic, Review, critic_fn};
 pub use document::{Document, Position};
 pub use embedder::Embedder;

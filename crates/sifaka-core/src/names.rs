@@ -8,7 +8,8 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<
         .into_iter()
         .map(|k| (strsim::damerau_levenshtein(&lower, &k.to_lowercase()), k))
         .filter(|(distance, k)| {
-            *distance <= (k.chars().count() / 2).max(1) || (lower.len() > 2 && k.starts_with(&lower))
+            *distance <= (k.chars().count() / 2).max(1)
+                || (lower.len() > 2 && k.starts_with(&lower))
         })
         .collect();
     near.sort_unstable();

@@ -94,7 +94,7 @@ pub struct ValidationResult {
     #[serde(skip_serializing_if = "is_default")]
     pub on_unknown: OnUnknown,
     /// Its share in the text's score.
-    #[serde(skip_serializing_if = "is_one")]
+    #[serde(skip_serializing_if = "is_one", deserialize_with = "null_is_zero")]
     pub weight: f64,
     /// Fields that we do not know, kept as they came.
     #[serde(flatten)]
@@ -109,6 +109,11 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[expect(clippy::float_cmp, reason = "the default, as it was written")]
 fn is_one(value: &f64) -> bool {
     *value == 1.0
+}
+
+/// JSON has no infinity and writes null; such a weight counts for nothing here and there.
+fn null_is_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 pub(crate) fn null_is_empty<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
@@ -197,10 +202,11 @@ impl ValidationResult {
     /// tell.
     #[must_use]
     pub fn points(&self) -> Option<f64> {
+        let score = self.score.filter(|score| score.is_finite()).map(|score| score.clamp(0.0, 1.0));
         match self.passed {
             Verdict::Unknown => None,
-            Verdict::Passed => Some(self.score.unwrap_or(1.0)),
-            Verdict::Failed => Some(self.score.unwrap_or(0.0)),
+            Verdict::Passed => Some(score.unwrap_or(1.0)),
+            Verdict::Failed => Some(score.unwrap_or(0.0)),
         }
     }
 }
@@ -221,11 +227,17 @@ impl Score {
         for result in results {
             passed &= result.allows();
             if let Some(points) = result.points() {
-                sum += points * result.weight;
-                weights += result.weight;
+                // Whatever a validator says, the mean stays a number between 0 and 1.
+                let weight = if result.weight.is_finite() { result.weight } else { 0.0 };
+                let weight = weight.clamp(0.0, 1e12);
+                sum += points * weight;
+                weights += weight;
             }
         }
-        Self { passed, value: if weights > 0.0 { sum / weights } else { f64::from(u8::from(passed)) } }
+        Self {
+            passed,
+            value: if weights > 0.0 { sum / weights } else { f64::from(u8::from(passed)) },
+        }
     }
 
     /// Whether this is strictly better than `other`; of equals, the earlier one is kept.

@@ -1,1 +1,10 @@
 //! Behaviour suites for every trait, a fault-injecting kit and generators of random Thoughts.
+
+pub mod clock;
+pub mod journal;
+pub mod kill;
+pub mod kinds;
+pub mod runs;
+pub mod store;
+pub mod thoughts;
+pub mod values;

@@ -195,8 +195,14 @@ impl Fold {
     }
 
     fn step(&mut self, event: &Event) -> Result<()> {
-        if let EventKind::RunStarted { thought_id, chain_id, prompt, system_prompt, tags, metadata } =
-            &event.kind
+        if let EventKind::RunStarted {
+            thought_id,
+            chain_id,
+            prompt,
+            system_prompt,
+            tags,
+            metadata,
+        } = &event.kind
         {
             if self.current.is_some() {
                 return Err(corrupt(event, "the run had begun already"));
@@ -209,6 +215,13 @@ impl Fold {
             node.metadata = metadata.clone().map(Arc::new);
             self.current = Some(Thought::from_node(node));
             self.chain_id = Some(Arc::clone(chain_id));
+            return Ok(());
+        }
+        if let EventKind::Imported { thought } = &event.kind {
+            if self.current.is_some() {
+                return Err(corrupt(event, "the run had begun already"));
+            }
+            self.import(event, thought);
             return Ok(());
         }
         let Some(current) = self.current.as_mut() else {
@@ -225,11 +238,20 @@ impl Fold {
                 self.leave(decision.clone(), next);
             }
             EventKind::Retrieved { stage, index, documents, .. } => {
+                // What an iteration retrieves anew takes the place of what it was handed.
+                let first = !self
+                    .round
+                    .done
+                    .iter()
+                    .any(|step| matches!(step, Step::Retriever(other, _) if other == stage));
                 current.edit(|node| {
                     let list = match stage {
                         Stage::PreGeneration => &mut node.pre,
                         Stage::PostGeneration => &mut node.post,
                     };
+                    if first {
+                        *list = None;
+                    }
                     Arc::make_mut(list.get_or_insert_default()).extend_from_slice(documents);
                 });
                 self.round.done.push(Step::Retriever(*stage, *index));
@@ -285,11 +307,56 @@ impl Fold {
                 self.seconds = self.seconds.saturating_add(seconds.0);
             }
             EventKind::RunStarted { .. }
+            | EventKind::Imported { .. }
             | EventKind::Guided { .. }
             | EventKind::Resilience { .. }
             | EventKind::Noted { .. }
             | EventKind::Delta(_)
             | EventKind::Unknown(_) => {}
+        }
+        Ok(())
+    }
+
+    fn import(&mut self, event: &Event, thought: &Thought) {
+        let mut thought = thought.clone();
+        thought.edit(|node| {
+            node.run_id.get_or_insert_with(|| event.run_id.clone());
+        });
+        if let Some(text) = thought.text() {
+            // A candidate without results: whoever goes on with the run checks it anew.
+            self.candidate(Arc::from(text), Origin::Sample);
+            self.best = Some((thought.clone(), thought.score()));
+        }
+        self.chain_id = thought.chain_id().map(Arc::from);
+        self.current = Some(thought);
+    }
+
+    /// Fetches the documents of the newest iteration that were stored apart.
+    ///
+    /// # Errors
+    /// What the store says; [`ErrorKind::NotFound`] for one that was erased.
+    pub async fn load_documents(
+        &mut self,
+        ctx: &crate::Context,
+        blobs: &dyn crate::Blobs,
+    ) -> Result<()> {
+        let Some(current) = self.current.as_mut() else { return Ok(()) };
+        for stage in [Stage::PreGeneration, Stage::PostGeneration] {
+            let mut documents = match stage {
+                Stage::PreGeneration => current.pre_generation_context().to_vec(),
+                Stage::PostGeneration => current.post_generation_context().to_vec(),
+            };
+            if documents.iter().all(|document| document.text().is_some()) {
+                continue;
+            }
+            for document in &mut documents {
+                document.text = document.text.load(ctx, blobs).await?;
+            }
+            let documents = Some(Arc::new(documents));
+            current.edit(|node| match stage {
+                Stage::PreGeneration => node.pre = documents,
+                Stage::PostGeneration => node.post = documents,
+            });
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::policy::Decision;
 use crate::retriever::Stage;
 use crate::usage::Usage;
 use crate::validation::{Score, ValidationResult};
-use crate::Id;
+use crate::{Id, Thought};
 
 /// A duration: nanoseconds inside, seconds as a float in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ pub struct Nanos(pub u64);
 impl Nanos {
     /// In seconds.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "exact below a hundred days")]
+    #[expect(clippy::cast_precision_loss, reason = "exact below 26 days")]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -64,7 +64,11 @@ impl<'de> Deserialize<'de> for Nanos {
 
 /// Everything that can happen in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    expecting = "neither a whole event of a known type nor one of a type that is not known"
+)]
 #[non_exhaustive]
 pub enum EventKind {
     /// A run begins. Always the first event.
@@ -84,6 +88,12 @@ pub enum EventKind {
         /// Whatever else the user wants kept.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Map<String, Value>>,
+    },
+    /// A Thought that was made elsewhere enters the journal, whole. Takes the place of
+    /// [`RunStarted`](Self::RunStarted).
+    Imported {
+        /// The Thought with its history.
+        thought: Box<Thought>,
     },
     /// A run that was left goes on.
     RunResumed {
@@ -233,8 +243,39 @@ pub enum EventKind {
     /// A piece of text as it comes. Transient: streamed, never stored or hashed.
     Delta(Delta),
     /// An event of a newer version, kept as it is.
-    #[serde(untagged)]
+    #[serde(untagged, deserialize_with = "unknown")]
     Unknown(Map<String, Value>),
+}
+
+/// The types this version knows. One of them that does not read as what it is is damaged, not new.
+const KNOWN: &[&str] = &[
+    "run_started",
+    "imported",
+    "run_resumed",
+    "iteration_started",
+    "retrieved",
+    "prompted",
+    "generated",
+    "called",
+    "guided",
+    "validated",
+    "chosen",
+    "critiqued",
+    "failed",
+    "skipped",
+    "resilience",
+    "noted",
+    "run_finished",
+    "run_failed",
+    "delta",
+];
+
+fn unknown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
+    let fields = Map::deserialize(deserializer)?;
+    match fields.get("type").and_then(Value::as_str) {
+        Some(name) if !KNOWN.contains(&name) => Ok(fields),
+        _ => Err(serde::de::Error::custom("the event is damaged")),
+    }
 }
 
 impl EventKind {
@@ -243,6 +284,7 @@ impl EventKind {
     pub fn name(&self) -> &str {
         match self {
             Self::RunStarted { .. } => "run_started",
+            Self::Imported { .. } => "imported",
             Self::RunResumed { .. } => "run_resumed",
             Self::IterationStarted { .. } => "iteration_started",
             Self::Retrieved { .. } => "retrieved",

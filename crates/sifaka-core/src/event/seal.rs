@@ -88,7 +88,10 @@ impl Sealed {
                 ErrorKind::Corrupt,
                 "journal",
                 "read",
-                format!("event {} of run {}: {error}", self.header.seq, self.header.run_id),
+                format!(
+                    "event {} ({}) of run {}: {error}",
+                    self.header.seq, self.header.kind, self.header.run_id
+                ),
             )
             .suggest("run `sifaka verify` to see what else is damaged")
         })?;

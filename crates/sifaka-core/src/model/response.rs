@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::DeltaStream;
@@ -103,6 +103,7 @@ pub struct TokenLogprob {
     /// The token's text.
     pub token: String,
     /// Its log-probability.
+    #[serde(deserialize_with = "null_is_impossible")]
     pub logprob: f64,
     /// The likeliest tokens in its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -115,7 +116,13 @@ pub struct TopLogprob {
     /// The token's text.
     pub token: String,
     /// Its log-probability.
+    #[serde(deserialize_with = "null_is_impossible")]
     pub logprob: f64,
+}
+
+/// JSON has no infinity and writes null for the log-probability of what cannot be.
+fn null_is_impossible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NEG_INFINITY))
 }
 
 /// What the provider said of a call besides the text.

@@ -198,7 +198,11 @@ mod tests {
         text.split_whitespace().count() as u64
     }
 
-    fn task<'a>(thought: &'a Thought, previous: Option<&'a Thought>, window: Option<u64>) -> Task<'a> {
+    fn task<'a>(
+        thought: &'a Thought,
+        previous: Option<&'a Thought>,
+        window: Option<u64>,
+    ) -> Task<'a> {
         Task { thought, previous, window, count: &count }
     }
 

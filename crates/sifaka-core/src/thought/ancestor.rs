@@ -3,13 +3,24 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::named;
 use super::read::Raw;
 use crate::feedback::{CriticFeedback, keep};
 use crate::text::parse_time;
 use crate::usage::Usage;
+
+/// Fields of the ancestor's that we have no use for.
+const LEFT_OVER: &[&str] = &[
+    "generations",
+    "updated_at",
+    "processing_time",
+    "config_used",
+    "tools_used",
+    "model",
+    "tokens_used",
+];
 
 /// Fields of the ancestor's that have a home of ours go there; what has none goes to
 /// `metadata.ancestor`; what is nobody's stays an unknown field.
@@ -20,7 +31,6 @@ pub(super) fn adopt(raw: &mut Raw) {
         raw.text = Some(Arc::from(text));
     }
     if raw.prompt.is_none()
-        && raw.text.is_some()
         && let Some(text) = take_text(raw, &["original_text"])
     {
         raw.prompt = Some(Arc::from(text));
@@ -41,8 +51,7 @@ pub(super) fn adopt(raw: &mut Raw) {
     }
     adopt_validations(raw);
     adopt_critiques(raw);
-    for key in ["updated_at", "processing_time", "config_used", "tools_used", "model", "tokens_used"]
-    {
+    for &key in LEFT_OVER {
         if let Some(value) = raw.extra.shift_remove(key) {
             keep(&mut raw.metadata, key, value);
         }
@@ -69,15 +78,18 @@ fn adopt_critiques(raw: &mut Raw) {
             Err(_) => keep(&mut raw.metadata, "critiques", list),
         }
     }
-    if let Some(critique) = raw.extra.shift_remove("critique") {
-        if !critique.is_null() {
-            let mut feedback = CriticFeedback::new("critique");
-            match critique {
-                Value::String(text) => feedback.feedback = Some(Arc::from(text)),
-                other => keep(&mut feedback.metadata, "critique", other),
+    if let Some(critique) = raw.extra.shift_remove("critique")
+        && !critique.is_null()
+    {
+        let mut feedback = CriticFeedback::new("critique");
+        match critique {
+            Value::String(text) => feedback.feedback = Some(Arc::from(text)),
+            other => {
+                feedback.feedback = remarks(&other).map(Arc::from);
+                keep(&mut feedback.metadata, "critique", other);
             }
-            raw.critic_feedback.push(feedback);
         }
+        raw.critic_feedback.push(feedback);
     }
     if let Some(list) = raw.extra.shift_remove("improvement_results") {
         match list {
@@ -90,17 +102,23 @@ fn adopt_critiques(raw: &mut Raw) {
     }
 }
 
+/// An object of remarks in words, so that a next prompt can hold them.
+fn remarks(critique: &Value) -> Option<String> {
+    let lines: Vec<String> = critique
+        .as_object()?
+        .iter()
+        .filter_map(|(about, remark)| Some(format!("{about}: {}", remark.as_str()?)))
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
 /// An improver's report becomes feedback that proposed a text.
 fn improvement(report: Value) -> CriticFeedback {
     let mut feedback = CriticFeedback::new("improver");
     match report {
         Value::Object(mut fields) => {
-            if let Some(Value::String(text)) = fields.shift_remove("improved_text") {
-                feedback.proposed_text = Some(Arc::from(text));
-            }
-            if let Some(Value::String(text)) = fields.shift_remove("message") {
-                feedback.feedback = Some(Arc::from(text));
-            }
+            feedback.proposed_text = take(&mut fields, "improved_text").map(Arc::from);
+            feedback.feedback = take(&mut fields, "message").map(Arc::from);
             for (key, value) in fields {
                 keep(&mut feedback.metadata, &key, value);
             }
@@ -111,9 +129,17 @@ fn improvement(report: Value) -> CriticFeedback {
 }
 
 fn take_text(raw: &mut Raw, keys: &[&str]) -> Option<String> {
-    let key = keys.iter().find(|key| raw.extra.get(**key).is_some_and(Value::is_string))?;
-    match raw.extra.shift_remove(*key) {
-        Some(Value::String(text)) => Some(text),
+    keys.iter().find_map(|key| take(&mut raw.extra, key))
+}
+
+/// Takes a text out of some fields; anything but a text stays where it is.
+pub(super) fn take(fields: &mut Map<String, Value>, key: &str) -> Option<String> {
+    match fields.get_mut(key) {
+        Some(Value::String(text)) => {
+            let text = std::mem::take(text);
+            fields.shift_remove(key);
+            Some(text)
+        }
         _ => None,
     }
 }
@@ -133,8 +159,8 @@ pub(super) fn generations_become_history(raw: &mut Raw, history: &mut Vec<Raw>) 
             return;
         }
         entry.model_prompt = entry.prompt.take().map(Into::into);
-        entry.prompt =
-            raw.extra.get("original_text").and_then(Value::as_str).map(Arc::from);
+        let asked = raw.extra.get("original_text").and_then(Value::as_str).map(Arc::from);
+        entry.prompt = raw.prompt.clone().or(asked);
         entry.usage = entry.extra.get("tokens_used").and_then(Value::as_u64).map(|tokens| Usage {
             calls: 1,
             output_tokens: tokens,
@@ -143,15 +169,18 @@ pub(super) fn generations_become_history(raw: &mut Raw, history: &mut Vec<Raw>) 
         });
         entries.push(entry);
     }
-    raw.extra.shift_remove("generations");
+    let generations = raw.extra.shift_remove("generations");
     if let Some(last) = entries.last()
         && raw.extra.get("final_text").and_then(Value::as_str) == last.text.as_deref()
         && let Some(last) = entries.pop()
     {
         raw.model_prompt = last.model_prompt;
         raw.usage = last.usage;
-        for (key, value) in last.extra {
-            keep(&mut raw.metadata, &key, value);
+        // Its own time, number and the like have no place beside the result's.
+        if let Some(Value::Array(mut whole)) = generations
+            && let Some(last) = whole.pop()
+        {
+            keep(&mut raw.metadata, "generation", last);
         }
     }
     history.extend(entries);

@@ -56,9 +56,8 @@ impl Thought {
     /// # Errors
     /// [`ErrorKind::Internal`]; none is known to occur.
     pub fn to_json(&self) -> Result<String> {
-        serde_json::to_string_pretty(self).map_err(|error| {
-            Error::new(ErrorKind::Internal, "thought", "write", error.to_string())
-        })
+        serde_json::to_string_pretty(self)
+            .map_err(|error| Error::new(ErrorKind::Internal, "thought", "write", error.to_string()))
     }
 
     /// Writes it to a file: to a temporary one beside it first, which then takes its place, so

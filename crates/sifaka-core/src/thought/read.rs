@@ -1,6 +1,6 @@
 //! Reading a Thought from JSON, ours or the Python ancestor's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess};
 use serde_json::{Map, Value};
 
+use super::history::same;
 use super::node::{Link, Node, Reference, ReferenceNode, Results};
 use super::{Thought, VERSION, ancestor, named};
 use crate::Id;
@@ -71,9 +72,7 @@ pub(super) fn documents<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Document>
 
 /// Feedback as objects, as plain texts, or as one plain text.
 fn feedback<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<CriticFeedback>, D::Error> {
-    list(d, "a list of critics' feedback", |text| {
-        CriticFeedback::new("critic").with_feedback(text)
-    })
+    list(d, "a list of critics' feedback", |text| CriticFeedback::new("critic").with_feedback(text))
 }
 
 /// A list, null, or one plain text; its items objects or plain texts.
@@ -199,19 +198,24 @@ fn flatten(mut raw: Raw, steps: &mut Vec<Step>) -> Result<(), String> {
         flatten(entry, &mut inner)?;
         earlier.push(inner);
     }
-    let newest_first = earlier.windows(2).any(|pair| match pair {
-        [a, b] => a.last().and_then(Step::iteration) > b.last().and_then(Step::iteration),
-        _ => false,
-    });
-    if newest_first {
+    // By the two ends alone: turned round once, it is not turned round when it is read again.
+    let mut numbers = earlier.iter().filter_map(|inner| inner.last()?.iteration());
+    if let (Some(first), Some(last)) = (numbers.next(), numbers.next_back())
+        && first > last
+    {
         earlier.reverse();
     }
+    let is_nested = earlier.iter().any(|inner| inner.len() > 1);
+    let mut seen: HashMap<Id, usize> = HashMap::new();
     for step in earlier.into_iter().flatten() {
         // A nested history repeats what the outer one already has.
-        if let Step::Node(node) = &step
-            && steps.iter().any(|s| matches!(s, Step::Node(other) if other.id == node.id))
-        {
-            continue;
+        if is_nested && let Step::Node(node) = &step {
+            if let Some(Step::Node(other)) = seen.get(&node.id).and_then(|at| steps.get(*at))
+                && same(node, other)
+            {
+                continue;
+            }
+            seen.insert(node.id.clone(), steps.len());
         }
         steps.push(step);
     }
@@ -223,20 +227,30 @@ fn into_step(mut raw: Raw) -> Result<Step, String> {
     if !raw.extra.is_empty() {
         ancestor::adopt(&mut raw);
     }
-    let Some(prompt) = raw.prompt else {
+    let Some(prompt) = raw.prompt.take() else {
         return into_reference(raw).map(Step::Reference);
     };
-    let timestamp = raw.timestamp.unwrap_or(Timestamp::UNIX_EPOCH);
-    let some = |list: Vec<_>| (!list.is_empty()).then(|| Arc::new(list));
+    let given = raw.id.take();
+    let is_derived = given.is_none();
     // A placeholder until the content, from which a missing id is derived, is in place.
-    let id = raw.id.clone().unwrap_or_else(|| Id::derived(b""));
-    let mut node = Box::new(Node {
+    let mut node = into_node(raw, given.unwrap_or_else(|| Id::derived(b"")), prompt);
+    if is_derived {
+        let content = serde_json::to_vec(&Thought::from_node(Node::clone(&node)))
+            .map_err(|error| error.to_string())?;
+        node.id = Id::derived(&content);
+    }
+    Ok(Step::Node(node))
+}
+
+fn into_node(raw: Raw, id: Id, prompt: Arc<str>) -> Box<Node> {
+    let some = |list: Vec<_>| (!list.is_empty()).then(|| Arc::new(list));
+    Box::new(Node {
         id,
         parent_id: raw.parent_id,
         chain_id: raw.chain_id,
         run_id: raw.run_id,
         iteration: raw.iteration.unwrap_or(0),
-        timestamp,
+        timestamp: raw.timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
         prompt,
         system_prompt: raw.system_prompt,
         model_prompt: raw.model_prompt,
@@ -252,32 +266,42 @@ fn into_step(mut raw: Raw) -> Result<Step, String> {
         metadata: raw.metadata.map(Arc::new),
         extra: (!raw.extra.is_empty()).then(|| Arc::new(raw.extra)),
         before: None,
-    });
-    if raw.id.is_none() {
-        let content = serde_json::to_vec(&Thought::from_node(Node::clone(&node)))
-            .map_err(|error| error.to_string())?;
-        node.id = Id::derived(&content);
-    }
-    Ok(Step::Node(node))
+    })
 }
 
 fn into_reference(mut raw: Raw) -> Result<Reference, String> {
-    let named = raw.extra.shift_remove("thought_id");
-    let id = match (raw.id, named.as_ref().and_then(Value::as_str)) {
-        (Some(id), _) => id,
-        (None, Some(text)) => Id::parse(text).map_err(|error| error.message().to_owned())?,
-        (None, None) => return Err("the field `prompt` is missing".to_owned()),
+    let id = match raw.id.take() {
+        Some(id) => id,
+        None => match ancestor::take(&mut raw.extra, "thought_id") {
+            Some(text) => Id::parse(&text).map_err(|error| error.message().to_owned())?,
+            None => return Err("the field `prompt` is missing".to_owned()),
+        },
     };
-    let summary = raw.extra.shift_remove("summary");
-    let summary = Arc::from(summary.as_ref().and_then(Value::as_str).unwrap_or_default());
-    let mut extra = raw.extra;
-    if let Some(iteration) = raw.iteration {
-        extra.insert("iteration".to_owned(), iteration.into());
+    let summary = ancestor::take(&mut raw.extra, "summary").unwrap_or_default();
+    let unknown = std::mem::take(&mut raw.extra);
+    let (has_iteration, has_timestamp) = (raw.iteration.is_some(), raw.timestamp.is_some());
+    // Whatever it says of itself is kept, in the spelling of an iteration that is at hand.
+    let node = into_node(raw, id.clone(), Arc::from(""));
+    let fields = serde_json::to_value(Thought::from_node(*node)).map_err(|e| e.to_string())?;
+    let mut extra = Map::new();
+    for (key, value) in fields.as_object().into_iter().flatten() {
+        let is_said = match key.as_str() {
+            "version" | "id" | "prompt" | "history" => false,
+            "iteration" => has_iteration,
+            "timestamp" => has_timestamp,
+            _ => match value {
+                Value::Null => false,
+                Value::Array(items) => !items.is_empty(),
+                Value::Object(fields) => !fields.is_empty(),
+                _ => true,
+            },
+        };
+        if is_said {
+            extra.insert(key.clone(), value.clone());
+        }
     }
-    if let Some(timestamp) = raw.timestamp {
-        extra.insert("timestamp".to_owned(), timestamp.to_string().into());
-    }
-    Ok(Reference { id, summary, extra })
+    extra.extend(unknown);
+    Ok(Reference { id, summary: Arc::from(summary), extra })
 }
 
 fn link_id(link: &Link) -> &Id {

@@ -68,8 +68,8 @@ fn versions_newer_by_a_minor_load_and_by_a_major_do_not() {
     assert_eq!(thought.unknown_fields().unwrap()["novelty"]["a"][0], 1);
     let back = serde_json::to_string(&thought).unwrap();
     assert!(back.contains(r#""novelty":{"a":[1]}"#));
-    let error =
-        Thought::from_json(br#"{"version": "2.0.0", "prompt": "p"}"#, &Limits::default()).unwrap_err();
+    let error = Thought::from_json(br#"{"version": "2.0.0", "prompt": "p"}"#, &Limits::default())
+        .unwrap_err();
     assert!(error.to_string().contains("update sifaka"), "{error}");
 }
 
@@ -109,7 +109,10 @@ fn save_and_load_and_what_is_in_the_way() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
     let error = thought.save(folder.path().join("missing/t.json")).unwrap_err();
     assert!(error.to_string().contains("missing"), "{error}");
-    assert_eq!(Thought::load(folder.path().join("no.json")).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        Thought::load(folder.path().join("no.json")).unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
     std::fs::write(&path, "{\"prompt\": \"p\",").unwrap();
     let error = Thought::load(&path).unwrap_err();
     assert!(error.to_string().contains("t.json"), "{error}");
@@ -152,11 +155,7 @@ fn diffs_show_text_and_verdicts() {
     let diff = old.diff(&new);
     assert_eq!(
         diff.text,
-        [
-            Change::Kept("one".into()),
-            Change::Removed("two".into()),
-            Change::Added("three".into())
-        ]
+        [Change::Kept("one".into()), Change::Removed("two".into()), Change::Added("three".into())]
     );
     assert_eq!(diff.verdicts.len(), 1);
     assert!(diff.score_to.beats(&diff.score_from));

@@ -105,7 +105,10 @@ impl Serialize for Reference {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;
-        map.serialize_entry("summary", &self.summary)?;
+        // A summary that is no text is among the rest.
+        if !self.extra.contains_key("summary") {
+            map.serialize_entry("summary", &self.summary)?;
+        }
         for (key, value) in &self.extra {
             map.serialize_entry(key, value)?;
         }

@@ -1,0 +1,110 @@
+//! Whether to go on, and how.
+
+use sifaka_core::event::{EndReason, EventKind};
+use sifaka_core::policy::{Attempt, Decision, Progress};
+use sifaka_core::thought::Entry;
+use sifaka_core::{Error, ErrorKind, Id, Result};
+
+use super::Runner;
+
+/// What comes after an iteration.
+pub(super) enum Next {
+    /// The run ends.
+    End(EndReason),
+    /// Another iteration begins.
+    Iterate(EventKind),
+}
+
+impl Runner<'_> {
+    /// Why the run ends here, before critics are asked; `None` when it goes on.
+    pub(super) fn enough(&self) -> Result<Option<EndReason>> {
+        let Some(thought) = self.fold.thought() else {
+            return Err(Error::new(ErrorKind::Internal, "chain", "decide", "no run has begun"));
+        };
+        let options = &self.parts.options;
+        let passed = self.fold.best().is_some_and(|(_, score)| score.passed);
+        if passed && !options.critics_when.improves_passing(thought) {
+            return Ok(Some(EndReason::Passed));
+        }
+        if thought.iteration() >= self.max_iterations {
+            return Ok(Some(EndReason::MaxIterations));
+        }
+        if options.stop.oscillation && self.came_back() {
+            return Ok(Some(EndReason::Oscillation));
+        }
+        if let Some(rounds) = options.stop.plateau
+            && self.is_flat(rounds)
+        {
+            return Ok(Some(EndReason::Plateau { rounds }));
+        }
+        Ok(None)
+    }
+
+    /// What comes after the critics.
+    pub(super) fn next(&self) -> Result<Next> {
+        // A critic's proposal may have passed.
+        if let Some(reason) = self.enough()? {
+            return Ok(Next::End(reason));
+        }
+        let Some(thought) = self.fold.thought() else {
+            return Err(Error::new(ErrorKind::Internal, "chain", "decide", "no run has begun"));
+        };
+        let attempts = self.attempts();
+        let decision = self.parts.policy.decide(&Progress {
+            thought,
+            attempts: &attempts,
+            left: self.max_iterations.saturating_sub(thought.iteration()),
+            guided: self.parts.model.capabilities().guided,
+            statistics: None,
+        })?;
+        Ok(match decision {
+            Decision::Stop { reason } => Next::End(EndReason::Policy { message: reason }),
+            decision => {
+                let thought_id = Id::new(&self.ctx);
+                Next::Iterate(EventKind::IterationStarted { thought_id, decision })
+            }
+        })
+    }
+
+    /// Every iteration so far, the newest included.
+    fn attempts(&self) -> Vec<Attempt> {
+        let mut attempts = self.fold.attempts().to_vec();
+        let round = self.fold.round();
+        if let (Some((_, score)), Some(thought)) = (round.chosen, self.fold.thought()) {
+            let decision = round.decision.clone();
+            attempts.push(Attempt { decision, score, usage: thought.usage() });
+        }
+        attempts
+    }
+
+    /// Whether the newest text had been there before.
+    fn came_back(&self) -> bool {
+        let Some(thought) = self.fold.thought() else { return false };
+        let text = thought.text();
+        text.is_some()
+            && thought.iterations().skip(1).any(|entry| match entry {
+                Entry::Thought(earlier) => earlier.text() == text,
+                Entry::Reference(_) => false,
+            })
+    }
+
+    /// Whether the best score did not rise over the last `rounds` iterations.
+    fn is_flat(&self, rounds: u32) -> bool {
+        let attempts = self.attempts();
+        let rounds = rounds as usize;
+        if attempts.len() <= rounds {
+            return false;
+        }
+        let (before, since) = attempts.split_at(attempts.len() - rounds);
+        let top = |list: &[Attempt]| {
+            list.iter().fold((false, f64::NEG_INFINITY), |top, attempt| {
+                let score = (attempt.score.passed, attempt.score.value);
+                if score > top { score } else { top }
+            })
+        };
+        let (before, since) = (top(before), top(since));
+        let epsilon = self.parts.options.stop.plateau_epsilon;
+        let now_passes = since.0 && !before.0;
+        !now_passes && since.1 <= before.1 + epsilon
+    }
+}

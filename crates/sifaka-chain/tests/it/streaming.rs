@@ -1,0 +1,191 @@
+//! Following a run, and stopping a text that can no longer pass.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use sifaka_core::event::Fold;
+use sifaka_core::model::{
+    Capabilities, Completion, Delta, DeltaStream, FinishReason, Model, Request, Response,
+};
+use sifaka_core::validator::Watch;
+use sifaka_core::{
+    Constraint, Context, Draft, Error, ErrorKind, EventKind, Journal, Result, ValidationResult,
+    Validator,
+};
+use sifaka_resilience::Resilience;
+use sifaka_store::MemoryJournal;
+
+use crate::kit::{Finds, Script, wants_good};
+
+/// Writes word by word and counts how many were taken.
+#[derive(Clone, Default)]
+struct Words {
+    text: &'static str,
+    taken: Arc<AtomicUsize>,
+    cut_after: Option<usize>,
+}
+
+#[async_trait]
+impl Model for Words {
+    fn name(&self) -> &'static str {
+        "words"
+    }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { streaming: true, json_schema: true, ..Capabilities::default() }
+    }
+    async fn generate(&self, _: &Context, _: &Request) -> Result<Response> {
+        Ok(Response::text(self.text))
+    }
+    fn stream<'a>(&'a self, _: &'a Context, _: &'a Request) -> DeltaStream<'a> {
+        let words = self.text.split_inclusive(' ').enumerate().map(|(n, word)| {
+            self.taken.fetch_add(1, Ordering::SeqCst);
+            match self.cut_after {
+                Some(cut) if n >= cut => None,
+                _ => Some(Ok(Delta::Text { index: 0, text: Arc::from(word) })),
+            }
+        });
+        let done = (self.cut_after.is_none())
+            .then(|| Ok(Delta::Done(Box::new(Response::text(self.text)))));
+        Box::pin(futures_util::stream::iter(words.map_while(|w| w).chain(done)))
+    }
+}
+
+/// Fails on a word as soon as it comes.
+struct Without(&'static str);
+
+struct Looking(String, &'static str);
+
+impl Watch for Looking {
+    fn push(&mut self, text: &str) -> Option<String> {
+        self.0.push_str(text);
+        self.0.contains(self.1).then(|| format!("{} has come", self.1))
+    }
+}
+
+#[async_trait]
+impl Validator for Without {
+    fn name(&self) -> &'static str {
+        "without"
+    }
+    async fn validate(&self, _: &Context, draft: &Draft<'_>) -> Result<ValidationResult> {
+        Ok(if draft.text.contains(self.0) {
+            ValidationResult::failed(format!("{} is in it", self.0))
+        } else {
+            ValidationResult::passed("ok")
+        })
+    }
+    fn constraints(&self) -> Vec<Constraint> {
+        vec![Constraint::JsonSchema(Arc::new(serde_json::json!({"type": "string"})))]
+    }
+    fn watch(&self) -> Option<Box<dyn Watch>> {
+        Some(Box::new(Looking(String::new(), self.0)))
+    }
+}
+
+#[tokio::test]
+async fn the_stream_tells_every_event_of_the_journal_and_the_text_as_it_comes() {
+    let journal = Arc::new(MemoryJournal::new());
+    let chain = wants_good(Script::says(["bad", "good"]))
+        .critic(Finds::new("c", "dull"))
+        .journal(Arc::clone(&journal) as Arc<dyn Journal>)
+        .build()
+        .unwrap();
+    let mut stream = chain.run("Write.").stream();
+    let mut events = Vec::new();
+    while let Some(event) = stream.next().await {
+        events.push(event.unwrap());
+    }
+    let outcome = stream.outcome().await.unwrap();
+    let (deltas, lasting): (Vec<_>, Vec<_>) =
+        events.into_iter().partition(|event| event.kind.is_transient());
+    assert_eq!(deltas.len(), 2, "each text came");
+    let stored = journal.events(&Context::new(), outcome.run_id()).await.unwrap();
+    assert_eq!(stored.len(), lasting.len());
+    for (told, kept) in lasting.iter().zip(&stored) {
+        assert_eq!(**told, *kept);
+    }
+    let fold = Fold::of(&stored).unwrap();
+    assert_eq!(fold.thought(), Some(outcome.newest()));
+}
+
+#[tokio::test]
+async fn a_text_that_can_no_longer_pass_is_stopped_and_that_is_on_record() {
+    let model = Words { text: "one two bad three four five", ..Words::default() };
+    let journal = Arc::new(MemoryJournal::new());
+    let chain = sifaka_chain::Chain::builder(model.clone())
+        .validate(Without("bad"))
+        .max_iterations(0)
+        .journal(Arc::clone(&journal) as Arc<dyn Journal>)
+        .build()
+        .unwrap();
+    let outcome = chain.run("Write.").await.unwrap();
+    assert_eq!(outcome.text(), "one two bad ");
+    assert_eq!(model.taken.load(Ordering::SeqCst), 3, "nothing more was read or paid for");
+    assert!(!outcome.passed());
+    let events = journal.events(&Context::new(), outcome.run_id()).await.unwrap();
+    let completions = events.iter().find_map(|event| match &event.kind {
+        EventKind::Generated { completions, .. } => Some(completions.clone()),
+        _ => None,
+    });
+    let completion: &Completion = &completions.unwrap()[0];
+    assert_eq!(completion.finish_reason, FinishReason::StoppedBy("without".into()));
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_early_is_an_error_with_the_text_so_far() {
+    let model = Words { text: "one two three", cut_after: Some(2), ..Words::default() };
+    let chain = sifaka_chain::Chain::builder(model)
+        .validate(Without("zzz"))
+        .resilience(Resilience::none())
+        .build()
+        .unwrap();
+    let error: Error = chain.run("Write.").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.message().contains("one two"), "{error}");
+}
+
+#[tokio::test]
+async fn constraints_go_to_a_model_that_can_keep_them_unless_guiding_is_off() {
+    for (guide, expected) in [(sifaka_chain::Guide::Auto, 1), (sifaka_chain::Guide::Off, 0)] {
+        let journal = Arc::new(MemoryJournal::new());
+        let model = Words { text: "fine", ..Words::default() };
+        let chain = sifaka_chain::Chain::builder(model)
+            .validate(Without("bad"))
+            .guide(guide)
+            .journal(Arc::clone(&journal) as Arc<dyn Journal>)
+            .build()
+            .unwrap();
+        let outcome = chain.run("Write.").await.unwrap();
+        let events = journal.events(&Context::new(), outcome.run_id()).await.unwrap();
+        let count = events.iter().find_map(|event| match &event.kind {
+            EventKind::Prompted(prompt) => Some(prompt.constraints.len()),
+            _ => None,
+        });
+        assert_eq!(count, Some(expected));
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_stream_leaves_a_run_that_can_be_resumed() {
+    let journal = Arc::new(MemoryJournal::new());
+    let model = Script::says(["bad", "good"]);
+    let chain = wants_good(model.clone())
+        .journal(Arc::clone(&journal) as Arc<dyn Journal>)
+        .build()
+        .unwrap();
+    let mut stream = chain.run("Write.").stream();
+    let mut run_id = None;
+    while let Some(event) = stream.next().await {
+        let event = event.unwrap();
+        run_id = Some(event.run_id.clone());
+        if matches!(event.kind, EventKind::Chosen { .. }) {
+            break;
+        }
+    }
+    drop(stream);
+    let outcome = chain.resume(&run_id.unwrap()).await.unwrap();
+    assert!(outcome.passed());
+    assert_eq!(model.calls(), 2, "the first text was not written again");
+}

@@ -1,0 +1,102 @@
+//! Running a chain and telling of it, for `run` and `resume`.
+
+use futures_util::StreamExt;
+use sifaka::event::EndReason;
+use sifaka::{CancellationToken, Error, ErrorKind, Outcome, Result, Run};
+
+use super::{DONE, NOT_PASSED};
+use crate::app::App;
+use crate::args::Shape;
+use crate::output::{Progress, clean};
+use crate::signals;
+
+/// Runs to the end and prints what came of it. A run that was cancelled exits as such, unless its
+/// best text had passed already.
+pub(super) fn drive(app: &App, run: Run, shape: Shape) -> Result<u8> {
+    let outcome = App::block_on_watched(follow(app, run, shape)).map_err(resumable)?;
+    if shape.json {
+        app.out.json(&outcome)?;
+    } else if !shape.events {
+        app.out.text(outcome.text())?;
+    }
+    app.out.flush()?;
+    conclude(app, &outcome);
+    Ok(match (outcome.passed(), outcome.reason()) {
+        (true, _) => DONE,
+        (false, EndReason::Cancelled) => ErrorKind::Cancelled.exit_code(),
+        (false, _) => NOT_PASSED,
+    })
+}
+
+async fn follow(app: &App, run: Run, shape: Shape) -> Result<Outcome> {
+    let token = CancellationToken::new();
+    let talk = app.talk;
+    signals::watch(token.clone(), move |line| talk.say(line));
+    let mut stream = run.cancel_on(token.clone()).stream();
+    let mut progress = Progress::new(app.talk);
+    let failed = loop {
+        match stream.next().await {
+            Some(Ok(event)) => {
+                progress.event(&event);
+                if shape.events {
+                    app.out.json_line(&*event)?;
+                    if app.out.is_closed() {
+                        // Nobody reads on, so nothing more should be paid for.
+                        token.cancel();
+                    }
+                }
+            }
+            Some(Err(error)) => break Some(error),
+            None => break None,
+        }
+    };
+    progress.finish();
+    match failed {
+        Some(error) => Err(error),
+        None => stream.outcome().await,
+    }
+}
+
+/// A run that failed is on record and can go on.
+fn resumable(error: Error) -> Error {
+    let run = error.thought().and_then(|thought| thought.run_id().cloned());
+    match run {
+        Some(run) => error.suggest(format!("go on where it ended with `sifaka resume {run}`")),
+        None => error,
+    }
+}
+
+fn conclude(app: &App, outcome: &Outcome) {
+    let talk = app.talk;
+    if talk.is_verbose() {
+        talk.say(clean(outcome.explain().trim_end()));
+    } else {
+        let (thought, score) = (outcome.thought(), outcome.score());
+        let verdict = if outcome.passed() {
+            talk.style.good("passed")
+        } else {
+            talk.style.bad("did not pass")
+        };
+        talk.say(format!(
+            "{verdict}: {}; iteration {} of {}, score {:.2}",
+            clean(&outcome.reason().to_string()),
+            thought.iteration(),
+            outcome.newest().iteration(),
+            score.value
+        ));
+        for (name, result) in thought.validation_results() {
+            if !result.allows() {
+                talk.say(format!("  {name}: {}", clean(&result.message)));
+            }
+        }
+    }
+    for warning in outcome.warnings() {
+        talk.warn(warning);
+    }
+    if let Some(head) = outcome.head() {
+        if !talk.is_verbose() {
+            talk.say(format!("run {}", outcome.run_id()));
+        }
+        talk.say(format!("head {head}"));
+    }
+}

@@ -1,0 +1,173 @@
+//! `sifaka import`.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use sifaka::thought::Limits;
+use sifaka::{Context, Error, ErrorKind, Event, EventKind, Id, Journal, Result, Thought};
+
+use super::DONE;
+use crate::app::App;
+use crate::args::ImportArgs;
+use crate::output::clean;
+
+/// What became of a file.
+#[derive(Debug, Serialize)]
+struct Report {
+    file: String,
+    imported: Vec<Id>,
+    already_there: Vec<Id>,
+    refused: Vec<Refusal>,
+}
+
+/// What could not be taken in, and where it stood.
+#[derive(Debug, Serialize)]
+struct Refusal {
+    place: String,
+    message: String,
+}
+
+/// A Thought's JSON and where it stood in its file.
+type Item<'a> = (String, &'a [u8]);
+
+pub(super) fn run(app: &App, args: &ImportArgs) -> Result<u8> {
+    let path = app.journal_path(app.config()?.as_ref())?;
+    let journal = App::journal_for_writing(&path)?;
+    let reports = App::block_on(async {
+        let ctx = Context::new();
+        let mut reports = Vec::new();
+        for file in &args.files {
+            reports.push(import_file(&ctx, &*journal, file).await?);
+        }
+        Ok(reports)
+    })?;
+    for report in &reports {
+        for Refusal { place, message } in &report.refused {
+            app.talk.warn(&format!("{}{place}: {message}", report.file));
+        }
+    }
+    if args.json {
+        app.out.json(&reports)?;
+    } else {
+        for report in &reports {
+            app.out.line(format!(
+                "{}: {} imported, {} already there, {} refused",
+                clean(&report.file),
+                report.imported.len(),
+                report.already_there.len(),
+                report.refused.len()
+            ))?;
+        }
+    }
+    let refused = reports.iter().any(|report| !report.refused.is_empty());
+    Ok(if refused { ErrorKind::InvalidInput.exit_code() } else { DONE })
+}
+
+async fn import_file(ctx: &Context, journal: &dyn Journal, path: &Path) -> Result<Report> {
+    let file = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
+    let mut report =
+        Report { file, imported: Vec::new(), already_there: Vec::new(), refused: Vec::new() };
+    let bytes = match read(path) {
+        Ok(bytes) => bytes,
+        Err(message) => {
+            report.refused.push(Refusal { place: String::new(), message });
+            return Ok(report);
+        }
+    };
+    for (place, json) in items(&bytes, path) {
+        match Thought::from_json(json, &Limits::default()) {
+            Err(error) => {
+                report.refused.push(Refusal { place, message: error.message().to_owned() });
+            }
+            Ok(thought) => match take_in(ctx, journal, &thought).await {
+                Ok(Taken::New(run)) => report.imported.push(run),
+                Ok(Taken::Known(run)) => report.already_there.push(run),
+                // Only what concerns this one Thought lets the others go on.
+                Err(error) if error.kind() == ErrorKind::Conflict => {
+                    report.refused.push(Refusal { place, message: error.message().to_owned() });
+                }
+                Err(error) => return Err(error),
+            },
+        }
+    }
+    Ok(report)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let limit = Limits::default().bytes;
+    let mut bytes = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().take(limit + 1).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > limit {
+        return Err(format!("it has more than {limit} bytes"));
+    }
+    Ok(bytes)
+}
+
+/// The Thoughts in a file: one, a list of them, or one on each line.
+fn items<'a>(bytes: &'a [u8], path: &Path) -> Vec<Item<'a>> {
+    let by_lines = path.extension().is_some_and(|e| e == "jsonl" || e == "ndjson");
+    if !by_lines {
+        if let Ok(list) = serde_json::from_slice::<Vec<&RawValue>>(bytes) {
+            let place = |n: usize| format!(", item {}", n + 1);
+            return list.iter().enumerate().map(|(n, raw)| (place(n), raw.get().as_bytes())).collect();
+        }
+        let parses = |json: &[u8]| serde_json::from_slice::<&RawValue>(json).is_ok();
+        let lines = || bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        // Lines of JSON are not one JSON; a damaged file is neither, and is reported as a whole.
+        if parses(bytes) || lines().count() < 2 || !lines().any(parses) {
+            return vec![(String::new(), bytes)];
+        }
+    }
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
+    lines
+        .filter(|(_, line)| !line.trim_ascii().is_empty())
+        .map(|(n, line)| (format!(", line {}", n + 1), line))
+        .collect()
+}
+
+enum Taken {
+    New(Id),
+    Known(Id),
+}
+
+/// Puts a Thought on record as a run of its own, unless it is there already.
+async fn take_in(ctx: &Context, journal: &dyn Journal, thought: &Thought) -> Result<Taken> {
+    let first = thought.history().first().map(|entry| entry.id().clone());
+    let run = thought.run_id().cloned().or(first).unwrap_or_else(|| thought.id().clone());
+    let mut place = run.clone();
+    if !journal.sealed(ctx, &run).await?.is_empty() {
+        match journal.fold(ctx, &run).await? {
+            None => return Err(erased(&run)),
+            Some(fold) if fold.find(thought.id()).is_some() => return Ok(Taken::Known(run)),
+            // The run is there with another end: this one is kept beside it.
+            Some(_) => place = thought.id().clone(),
+        }
+        if !journal.sealed(ctx, &place).await?.is_empty() {
+            return Ok(Taken::Known(place));
+        }
+    }
+    let mut log = journal.open_run(ctx, &place).await?;
+    log.append(&Arc::new(Event {
+        run_id: place.clone(),
+        seq: 0,
+        time: ctx.now(),
+        kind: EventKind::Imported { thought: Box::new(thought.clone()) },
+    }))?;
+    log.commit().await?;
+    log.close().await?;
+    Ok(Taken::New(place))
+}
+
+fn erased(run: &Id) -> Error {
+    let message = format!("run {run} was erased from this record");
+    Error::new(ErrorKind::Conflict, "import", "write", message)
+        .suggest("import it into another record with --journal")
+}

@@ -1,0 +1,27 @@
+//! `sifaka resume`.
+
+use sifaka::journal::Resolved;
+use sifaka::{Context, Journal, Result};
+
+use super::drive;
+use super::setup::Setup;
+use crate::app::App;
+use crate::args::ResumeArgs;
+
+pub(super) fn run(app: &App, args: &ResumeArgs) -> Result<u8> {
+    let journal = app.journal()?;
+    let (run_id, name) = App::block_on(async {
+        let ctx = Context::new();
+        let Resolved { run_id, .. } = journal.resolve(&ctx, &args.id).await?;
+        let fold = journal.fold(&ctx, &run_id).await?;
+        // The chain that began the run goes on with it, if the configuration still has it.
+        let chain = fold.as_ref().and_then(|fold| fold.chain_id());
+        let name = chain.and_then(|id| id.split('@').next()).map(str::to_owned);
+        Ok((run_id, name))
+    })?;
+    drop(journal);
+    let setup = Setup::new(app.config()?, &args.chain, name.as_deref())?;
+    let (recorded, journal) = setup.journals(app, true)?;
+    let chain = setup.build(recorded, journal)?;
+    drive::drive(app, chain.resume(&run_id), args.shape)
+}

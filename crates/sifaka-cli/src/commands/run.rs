@@ -1,0 +1,107 @@
+//! `sifaka run`.
+
+use std::io::{IsTerminal, Read};
+
+use sifaka::{Error, ErrorKind, Plan, Result};
+
+use super::setup::Setup;
+use super::{DONE, drive};
+use crate::app::App;
+use crate::args::RunArgs;
+use crate::output::clean;
+
+/// The longest prompt that is read, in bytes.
+const MAX_PROMPT: u64 = 256 * 1024 * 1024;
+
+pub(super) fn run(app: &App, args: &RunArgs) -> Result<u8> {
+    let setup = Setup::new(app.config()?, &args.chain, None)?;
+    if args.dry_run {
+        let (recorded, _) = setup.journals(app, false)?;
+        let plan = setup.build(recorded, None)?.plan(prompt(args)?)?;
+        return if args.shape.json { app.out.json(&plan) } else { show(app, &plan) }.map(|()| DONE);
+    }
+    let prompt = prompt(args)?;
+    let (recorded, journal) = setup.journals(app, !args.no_journal)?;
+    let chain = setup.build(recorded, journal)?;
+    let mut run = chain.run(prompt);
+    for (key, value) in &args.tag {
+        run = run.tag(key, value);
+    }
+    drive::drive(app, run, args.shape)
+}
+
+/// The prompt: the argument, the file, or stdin.
+fn prompt(args: &RunArgs) -> Result<String> {
+    let text = match (&args.prompt, &args.file) {
+        (_, Some(path)) => {
+            let unreadable = |error: &std::io::Error| {
+                let kind = match error.kind() {
+                    std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+                    _ => ErrorKind::InvalidInput,
+                };
+                Error::new(kind, "prompt", "read", format!("{}: {error}", path.display()))
+                    .suggest("check the path")
+            };
+            let file = std::fs::File::open(path).map_err(|error| unreadable(&error))?;
+            read(file).map_err(|error| unreadable(&error))?
+        }
+        (Some(text), None) if text != "-" => text.clone(),
+        (given, None) => {
+            if given.is_none() && std::io::stdin().is_terminal() {
+                return Err(empty());
+            }
+            read(std::io::stdin().lock()).map_err(|error| {
+                Error::invalid_input("prompt", format!("stdin: {error}"))
+                    .suggest("a prompt is UTF-8 text")
+            })?
+        }
+    };
+    if text.trim().is_empty() {
+        return Err(empty());
+    }
+    Ok(text)
+}
+
+/// A text without the line break that ends files.
+fn read(source: impl Read) -> std::io::Result<String> {
+    let mut text = String::new();
+    source.take(MAX_PROMPT + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_PROMPT {
+        return Err(std::io::Error::other(format!("it has more than {MAX_PROMPT} bytes")));
+    }
+    text.truncate(text.trim_end_matches(['\r', '\n']).len());
+    Ok(text)
+}
+
+fn empty() -> Error {
+    Error::invalid_input("prompt", "there is nothing to write about: the prompt is empty")
+        .suggest("say what should be written: sifaka run \"Explain what a lemur is.\"")
+        .suggest("or read it from a file with --file, or from stdin with -")
+}
+
+fn show(app: &App, plan: &Plan) -> Result<()> {
+    let out = &app.out;
+    out.line(format!("chain  {}", plan.chain_id))?;
+    out.line(format!("model  {}", plan.model))?;
+    if let Some(system) = &plan.system {
+        out.line(format!("system {}", clean(system)))?;
+    }
+    let about = if plan.exact { "" } else { "about " };
+    out.line(format!("\nfirst prompt, {about}{} tokens with the system prompt:", plan.prompt_tokens))?;
+    for line in clean(&plan.prompt).lines() {
+        out.line(format!("    {line}"))?;
+    }
+    out.line("\nsteps:")?;
+    for (n, step) in plan.steps.iter().enumerate() {
+        out.line(format!("{:3}. {}", n + 1, clean(step)))?;
+    }
+    out.line(format!("\nat most {} generations", plan.max_generations))?;
+    let note = plan.cost_note.as_deref();
+    match (&plan.max_cost, note) {
+        (Some(cost), None) => out.line(format!("at most {cost}")),
+        (Some(cost), Some(note)) => out.line(format!("at most {cost}, {}", clean(note))),
+        (None, note) => {
+            out.line(format!("cost not known: {}", clean(note.unwrap_or("no price is known"))))
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Timings folded from events.
+
+mod bounded;
+mod fold;
+mod merge;
+mod support;

@@ -1,0 +1,4 @@
+//! The facade as an application sees it.
+
+mod effects;
+mod names;
