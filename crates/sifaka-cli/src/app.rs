@@ -30,8 +30,13 @@ impl App {
     /// The configuration, if there is one.
     pub(crate) fn config(&self) -> Result<Option<Config>> {
         let here = std::env::current_dir().map_err(|error| {
-            Error::new(ErrorKind::Storage, "sifaka", "start", format!("the working folder: {error}"))
-                .suggest("go to a folder that exists")
+            Error::new(
+                ErrorKind::Storage,
+                "sifaka",
+                "start",
+                format!("the working folder: {error}"),
+            )
+            .suggest("go to a folder that exists")
         })?;
         Config::discover(&here, self.global.config.as_deref())
     }

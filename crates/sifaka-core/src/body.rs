@@ -179,7 +179,7 @@ impl fmt::Debug for Body {
 
 impl Default for Body {
     fn default() -> Self {
-        Self::Text(Arc::from(""))
+        Self::Text(Arc::default())
     }
 }
 

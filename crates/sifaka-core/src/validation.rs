@@ -126,7 +126,7 @@ impl Default for ValidationResult {
     fn default() -> Self {
         Self {
             passed: Verdict::Unknown,
-            message: Arc::from(""),
+            message: Arc::default(),
             score: None,
             issues: Vec::new(),
             suggestions: Vec::new(),

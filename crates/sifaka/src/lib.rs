@@ -3,9 +3,9 @@
 //! # This crate
 //!
 //! The facade: everything an application needs under one name. [`prelude`] has what most programs
-//! import, [`config`] reads `sifaka.toml`, and [`registry`], [`model`], [`validator`], [`critic`]
-//! and [`retriever`] find components by name. The parts live in crates of their own, which are
-//! re-exported here as modules.
+//! import, [`config`] reads `sifaka.toml`, and [`registry()`], [`model()`], [`validator()`],
+//! [`critic()`] and [`retriever()`] find components by name. The parts live in crates of their own,
+//! which are re-exported here as modules.
 
 pub mod config;
 mod names;
@@ -30,8 +30,10 @@ pub use sifaka_core::{
     body, budget, clock, constraint, critic, event, journal, model, names as near, policy, prompt,
     registry, retriever, spec, store as records, text, thought, tool, validator,
 };
+pub use sifaka_critics::ScriptedCritic;
 pub use sifaka_models::{ReplayModel, ScriptedModel};
 pub use sifaka_resilience::Resilience;
+pub use sifaka_retrieval::MockRetriever;
 pub use sifaka_store::{MemoryJournal, MemoryStore, SqliteJournal, SqliteOptions};
 pub use sifaka_validators::{Content, Length, Pattern, ValidatorExt};
 

@@ -46,7 +46,7 @@ pub fn model(name: &str) -> Result<Arc<dyn Model>> {
 /// The built-in check this describes, such as `length:words=50..200`.
 ///
 /// # Errors
-/// As [`model`].
+/// As [`model()`].
 pub fn validator(check: &str) -> Result<Arc<dyn Validator>> {
     registry().validator(&Spec::parse(check)?)
 }
@@ -54,7 +54,7 @@ pub fn validator(check: &str) -> Result<Arc<dyn Validator>> {
 /// The built-in critic of this name.
 ///
 /// # Errors
-/// As [`model`].
+/// As [`model()`].
 pub fn critic(name: &str) -> Result<Arc<dyn Critic>> {
     registry().critic(&Spec::parse(name)?)
 }
@@ -62,7 +62,7 @@ pub fn critic(name: &str) -> Result<Arc<dyn Critic>> {
 /// The built-in retriever of this name.
 ///
 /// # Errors
-/// As [`model`].
+/// As [`model()`].
 pub fn retriever(name: &str) -> Result<Arc<dyn Retriever>> {
     registry().retriever(&Spec::parse(name)?)
 }

@@ -106,12 +106,8 @@ impl Runner<'_> {
             usage: self.fold.usage(),
             seconds: worked,
         };
-        let written = match self.emit(finished).await {
-            Ok(()) => self.settle().await,
-            Err(error) => Err(error),
-        };
-        let head = match written {
-            Ok(()) => self.record.close().await,
+        let head = match self.emit(finished).await {
+            Ok(()) => self.record.close(&self.ctx).await,
             Err(error) => Err(error),
         };
         match head {
@@ -140,12 +136,8 @@ impl Runner<'_> {
     async fn fail(&mut self, error: Error, seconds: Nanos) -> Error {
         if !self.record.is_broken() && self.fold.thought().is_some() {
             let failed = EventKind::RunFailed { failure: Failure::from(&error), seconds };
-            let written = match self.emit(failed).await {
-                Ok(()) => self.settle().await,
-                Err(error) => Err(error),
-            };
-            let closed = match written {
-                Ok(()) => self.record.close().await.map(drop),
+            let closed = match self.emit(failed).await {
+                Ok(()) => self.record.close(&self.ctx).await.map(drop),
                 Err(error) => Err(error),
             };
             if let Err(unwritten) = closed {

@@ -151,9 +151,7 @@ impl Recorder {
             committed.map_err(|error| broke(&mut self.broken, error))?;
             self.dirty = false;
         }
-        for event in std::mem::take(&mut self.held) {
-            self.tell(event).await;
-        }
+        self.tell_held().await;
         Ok(())
     }
 
@@ -166,13 +164,26 @@ impl Recorder {
         }
     }
 
-    /// Ends the log, if there is one, and gives the journal's head.
-    pub(super) async fn close(&mut self) -> Result<Option<Hash>> {
-        match self.log.take() {
-            None => Ok(None),
+    /// Makes everything safe and ends the log, in one go, then tells the caller the rest. Gives
+    /// the journal's head, if there is a journal.
+    pub(super) async fn close(&mut self, ctx: &Context) -> Result<Option<Hash>> {
+        let head = match self.log.take() {
+            None => None,
             Some(log) => {
-                log.close().await.map(Some).map_err(|error| broke(&mut self.broken, error))
+                let started = ctx.monotonic();
+                let closed = log.close().await;
+                self.storage += ctx.monotonic().saturating_sub(started);
+                Some(closed.map_err(|error| broke(&mut self.broken, error))?)
             }
+        };
+        self.dirty = false;
+        self.tell_held().await;
+        Ok(head)
+    }
+
+    async fn tell_held(&mut self) {
+        for event in std::mem::take(&mut self.held) {
+            self.tell(event).await;
         }
     }
 

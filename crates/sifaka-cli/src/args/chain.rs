@@ -63,11 +63,8 @@ pub(crate) struct ChainArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub(crate) enum When {
-    /// When the text did not pass
     OnFailure,
-    /// After every text
     Always,
-    /// Never
     Never,
 }
 

@@ -60,11 +60,9 @@ pub(crate) struct Global {
 /// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal
+    // Documentation on these would make the whole help long-winded.
     Auto,
-    /// Always
     Always,
-    /// Never
     Never,
 }
 
@@ -121,3 +119,6 @@ pub(crate) enum Command {
     /// Print the JSON Schema of sifaka.toml
     Schema,
 }
+
+#[cfg(test)]
+mod tests;

@@ -108,9 +108,7 @@ pub(crate) struct ExportArgs {
 /// How Thoughts are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Readable JSON
     Json,
-    /// A Thought on each line
     Jsonl,
 }
 
@@ -183,7 +181,10 @@ fn age(text: &str) -> Result<Duration, String> {
         _ => return Err("an age is a number and one of s, m, h, d and w, such as 30d".to_owned()),
     };
     let number: u64 = number.parse().map_err(|_| format!("{number:?} is not a number"))?;
-    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(|| "that is too long".to_owned())
+    number
+        .checked_mul(seconds)
+        .map(Duration::from_secs)
+        .ok_or_else(|| "that is too long".to_owned())
 }
 
 #[cfg(test)]

@@ -159,9 +159,7 @@ fn check(path: &Path, size: u64) -> Result<Finding> {
         let message = format!("{shown}, {} MB, not verified", size / 1_000_000);
         return Ok(Finding::new(State::Ok, "journal", message).hint("`sifaka verify` checks it"));
     }
-    let found = App::block_on(async {
-        journal.verify(&Context::new(), &Verify::default()).await
-    })?;
+    let found = App::block_on(async { journal.verify(&Context::new(), &Verify::default()).await })?;
     let runs = count(found.runs, "run");
     Ok(if found.is_clean() {
         Finding::new(State::Ok, "journal", format!("{shown}, {runs}, intact"))

@@ -12,8 +12,10 @@ use crate::signals;
 
 /// Runs to the end and prints what came of it. A run that was cancelled exits as such, unless its
 /// best text had passed already.
-pub(super) fn drive(app: &App, run: Run, shape: Shape) -> Result<u8> {
-    let outcome = App::block_on_watched(follow(app, run, shape)).map_err(resumable)?;
+///
+/// `begun` is the iteration the run is at.
+pub(super) fn drive(app: &App, run: Run, shape: Shape, begun: u32) -> Result<u8> {
+    let outcome = App::block_on_watched(follow(app, run, shape, begun)).map_err(resumable)?;
     if shape.json {
         app.out.json(&outcome)?;
     } else if !shape.events {
@@ -28,12 +30,14 @@ pub(super) fn drive(app: &App, run: Run, shape: Shape) -> Result<u8> {
     })
 }
 
-async fn follow(app: &App, run: Run, shape: Shape) -> Result<Outcome> {
+async fn follow(app: &App, run: Run, shape: Shape, begun: u32) -> Result<Outcome> {
     let token = CancellationToken::new();
     let talk = app.talk;
-    signals::watch(token.clone(), move |line| talk.say(line));
+    if let Err(error) = signals::watch(token.clone(), move |line| talk.say(line)) {
+        talk.warn(&format!("Ctrl-C will end the program at once: {error}"));
+    }
     let mut stream = run.cancel_on(token.clone()).stream();
-    let mut progress = Progress::new(app.talk);
+    let mut progress = Progress::new(app.talk, begun);
     let failed = loop {
         match stream.next().await {
             Some(Ok(event)) => {

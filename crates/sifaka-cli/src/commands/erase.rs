@@ -9,8 +9,7 @@ use crate::args::EraseArgs;
 pub(super) fn run(app: &App, args: &EraseArgs) -> Result<u8> {
     app.with_journal(async |ctx, journal| {
         let run = journal.resolve(ctx, &args.id).await?.run_id;
-        let question = format!("Erase everything run {run} contained?");
-        if !confirm(app, args.yes, &question)? {
+        if !confirm(app, "erase", args.yes, &format!("run {run}"))? {
             app.talk.say("nothing was erased");
             return Ok(DONE);
         }

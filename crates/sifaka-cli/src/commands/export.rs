@@ -23,12 +23,12 @@ pub(super) fn run(app: &App, args: &ExportArgs) -> Result<u8> {
                 let mut pieces = Pieces { format, list, written: 0 };
                 for id in &ids {
                     let thought = Record::load(ctx, journal, id).await?.thought;
-                    app.out.text(&pieces.next(&thought)?)?;
+                    app.out.raw(&pieces.next(&thought)?)?;
                     if app.out.is_closed() {
                         return Ok(DONE);
                     }
                 }
-                app.out.text(&pieces.end())?;
+                app.out.raw(&pieces.end())?;
             }
             Some(path) => {
                 let mut file = NewFile::create(path)?;

@@ -117,10 +117,15 @@ fn items<'a>(bytes: &'a [u8], path: &Path) -> Vec<Item<'a>> {
     if !by_lines {
         if let Ok(list) = serde_json::from_slice::<Vec<&RawValue>>(bytes) {
             let place = |n: usize| format!(", item {}", n + 1);
-            return list.iter().enumerate().map(|(n, raw)| (place(n), raw.get().as_bytes())).collect();
+            return list
+                .iter()
+                .enumerate()
+                .map(|(n, raw)| (place(n), raw.get().as_bytes()))
+                .collect();
         }
         let parses = |json: &[u8]| serde_json::from_slice::<&RawValue>(json).is_ok();
-        let lines = || bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        let lines =
+            || bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
         // Lines of JSON are not one JSON; a damaged file is neither, and is reported as a whole.
         if parses(bytes) || lines().count() < 2 || !lines().any(parses) {
             return vec![(String::new(), bytes)];

@@ -38,7 +38,8 @@ pub(super) fn run(app: &App, args: ListArgs) -> Result<u8> {
         app.talk.say("no runs");
         return Ok(DONE);
     }
-    let mut table = Table::new(&["RUN", "BEGUN (UTC)", "STATE", "SCORE", "ITER", "CHAIN", "PROMPT"]);
+    let mut table =
+        Table::new(&["RUN", "BEGUN (UTC)", "STATE", "SCORE", "ITER", "CHAIN", "PROMPT"]);
     for run in &runs {
         table.row([
             run.run_id.as_str(),

@@ -53,13 +53,13 @@ pub(crate) fn run(app: &App, command: Command) -> Result<u8> {
 }
 
 /// Asks before something is done that cannot be undone.
-fn confirm(app: &App, yes: bool, question: &str) -> Result<bool> {
+fn confirm(app: &App, command: &str, yes: bool, what: &str) -> Result<bool> {
     if yes {
         return Ok(true);
     }
-    app.talk.ask(question).ok_or_else(|| {
-        Error::invalid_input("sifaka", format!("{question} There is nobody to ask"))
-            .suggest("say --yes if it is meant")
+    app.talk.ask(&format!("Erase what {what} contained?")).ok_or_else(|| {
+        let message = format!("this erases what {what} contained, and there is nobody to ask");
+        Error::invalid_input(command, message).suggest("say --yes if it is meant")
     })
 }
 

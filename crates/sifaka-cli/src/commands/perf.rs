@@ -20,8 +20,13 @@ pub(super) fn run(app: &App, args: &PerfArgs) -> Result<u8> {
             }
         };
         if runs.is_empty() {
-            return Err(Error::new(ErrorKind::NotFound, "perf", "read", "nothing is on record yet")
-                .suggest("run something: sifaka run --model mock \"Say hello.\""));
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                "perf",
+                "read",
+                "nothing is on record yet",
+            )
+            .suggest("run something: sifaka run --model mock \"Say hello.\""));
         }
         let mut timings = Timings::new();
         for run in runs {

@@ -30,14 +30,14 @@ pub(super) fn run(app: &App, args: &PruneArgs) -> Result<u8> {
             app.talk.say(format!("{many} would be erased"));
             return Ok(DONE);
         }
-        if !confirm(app, args.yes, &format!("Erase everything {many} contained?"))? {
+        if !confirm(app, "prune", args.yes, &many)? {
             app.talk.say("nothing was erased");
             return Ok(DONE);
         }
         let erased = journal.prune(ctx, &Retention { dry_run: false, ..keep }).await?;
         print(&erased)?;
         let many = count(erased.len() as u64, "run");
-        app.talk.say(format!("{many} erased; their hashes stay, so the record still verifies"));
+        app.talk.say(format!("{many} erased; hashes stay, so the record still verifies"));
         Ok(DONE)
     })
 }

@@ -27,7 +27,7 @@ pub(super) fn run(app: &App, args: &RunArgs) -> Result<u8> {
     for (key, value) in &args.tag {
         run = run.tag(key, value);
     }
-    drive::drive(app, run, args.shape)
+    drive::drive(app, run, args.shape, 0)
 }
 
 /// The prompt: the argument, the file, or stdin.
@@ -87,7 +87,10 @@ fn show(app: &App, plan: &Plan) -> Result<()> {
         out.line(format!("system {}", clean(system)))?;
     }
     let about = if plan.exact { "" } else { "about " };
-    out.line(format!("\nfirst prompt, {about}{} tokens with the system prompt:", plan.prompt_tokens))?;
+    out.line(format!(
+        "\nfirst prompt, {about}{} tokens with the system prompt:",
+        plan.prompt_tokens
+    ))?;
     for line in clean(&plan.prompt).lines() {
         out.line(format!("    {line}"))?;
     }

@@ -22,8 +22,13 @@ pub(crate) struct Setup {
 impl Setup {
     /// Chooses a chain of the configuration, or begins an empty one, and applies the flags.
     /// Without `--chain`, `usual` is taken if the configuration has it.
-    pub(crate) fn new(config: Option<Config>, args: &ChainArgs, usual: Option<&str>) -> Result<Self> {
-        let usual = usual.filter(|name| config.as_ref().is_some_and(|c| c.chains.contains_key(*name)));
+    pub(crate) fn new(
+        config: Option<Config>,
+        args: &ChainArgs,
+        usual: Option<&str>,
+    ) -> Result<Self> {
+        let usual =
+            usual.filter(|name| config.as_ref().is_some_and(|c| c.chains.contains_key(*name)));
         let wanted = args.chain.as_deref().or(usual);
         let (name, mut chain) = match &config {
             Some(config) => match config.pick(wanted) {
@@ -34,9 +39,10 @@ impl Setup {
             },
             None => match wanted {
                 Some(name) => {
-                    return Err(Error::configuration("chain", format!(
-                        "no configuration describes a chain {name:?}"
-                    ))
+                    return Err(Error::configuration(
+                        "chain",
+                        format!("no configuration describes a chain {name:?}"),
+                    )
                     .suggest("write one with `sifaka init`, or name its file with --config"));
                 }
                 None => bare(),

@@ -10,7 +10,8 @@ use crate::output::clean;
 use crate::record::Record;
 
 pub(super) fn run(app: &App, args: &ShowArgs) -> Result<u8> {
-    let record = app.with_journal(async |ctx, journal| Record::load(ctx, journal, &args.id).await)?;
+    let record =
+        app.with_journal(async |ctx, journal| Record::load(ctx, journal, &args.id).await)?;
     if args.json {
         return app.out.json(&record.thought).map(|()| DONE);
     }
@@ -23,7 +24,8 @@ pub(super) fn run(app: &App, args: &ShowArgs) -> Result<u8> {
     let page = Page { app, args, best: record.answer() };
     page.head(&record)?;
     let mut before: Option<Thought> = None;
-    for entry in record.thought.history().into_iter().chain([Entry::Thought(record.thought.clone())])
+    for entry in
+        record.thought.history().into_iter().chain([Entry::Thought(record.thought.clone())])
     {
         app.out.line("")?;
         match entry {
@@ -60,7 +62,9 @@ impl Page<'_> {
         let state = match (record.fold.ended(), record.fold.failed()) {
             (_, Some(failure)) => format!("failed: {failure}"),
             (Some(reason), None) => format!("ended: {reason}"),
-            (None, None) if record.fold.usage().is_empty() => "on record as it was imported".to_owned(),
+            (None, None) if record.fold.usage().is_empty() => {
+                "on record as it was imported".to_owned()
+            }
             (None, None) => "open: `sifaka resume` goes on with it".to_owned(),
         };
         out.line(clean(&state))?;
@@ -152,7 +156,8 @@ impl Page<'_> {
                 Origin::Sample => "sample".to_owned(),
                 Origin::Proposal(critic) => format!("proposed by {critic}"),
             };
-            let score = candidate.score.map_or("-".to_owned(), |score| format!("{:.2}", score.value));
+            let score =
+                candidate.score.map_or("-".to_owned(), |score| format!("{:.2}", score.value));
             let chosen = if candidate.chosen { ", chosen" } else { "" };
             let text = sifaka::text::summarise(&candidate.text, 80);
             self.app.out.line(format!(

@@ -58,6 +58,11 @@ impl Out {
         self.attempt(|writer| write!(writer, "{text}{end}"))
     }
 
+    /// A piece of a format that has its own line breaks and no control characters.
+    pub(crate) fn raw(&self, piece: &str) -> Result<()> {
+        self.attempt(|writer| writer.write_all(piece.as_bytes()))
+    }
+
     /// A value as readable JSON.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<()> {
         self.attempt(|writer| {

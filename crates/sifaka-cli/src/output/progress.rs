@@ -20,7 +20,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(talk: Talk) -> Self {
+    /// Follows a run from this iteration on.
+    pub(crate) fn new(talk: Talk, iteration: u32) -> Self {
         let bar = (talk.is_terminal() && !talk.is_quiet()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
@@ -29,7 +30,7 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(100));
             bar
         });
-        Self { talk, bar, iteration: 0, streamed: 0, failing: Vec::new() }
+        Self { talk, bar, iteration, streamed: 0, failing: Vec::new() }
     }
 
     /// Says what is going on just now; on a terminal only.
@@ -79,8 +80,11 @@ impl Progress {
             }
             EventKind::Delta(delta) => self.delta(delta),
             EventKind::Generated { completions, .. } => {
-                let words =
-                    completions.iter().map(|c| c.text.split_whitespace().count()).max().unwrap_or(0);
+                let words = completions
+                    .iter()
+                    .map(|c| c.text.split_whitespace().count())
+                    .max()
+                    .unwrap_or(0);
                 let words = count(words, "word");
                 self.phase("checking");
                 self.detail(&format!("iteration {n}: {words} written"));

@@ -427,6 +427,7 @@ pub enum Transition {
     /// Too many failures: calls are kept away.
     CircuitOpened {
         /// For how long.
+        #[serde(rename = "for")]
         for_: Nanos,
     },
     /// One call is let through to see.

@@ -33,7 +33,13 @@ impl Thought {
         if json.len() as u64 > limits.bytes {
             return Err(too_large(json.len() as u64, limits));
         }
-        let thought: Self = serde_json::from_slice(json).map_err(|error| {
+        // Checked once as a whole, which is quicker than text by text.
+        let json = std::str::from_utf8(json).map_err(|error| {
+            let place = error.valid_up_to();
+            Error::invalid_input("thought", format!("not UTF-8 after byte {place}"))
+                .suggest("a Thought is a JSON file in UTF-8")
+        })?;
+        let thought: Self = serde_json::from_str(json).map_err(|error| {
             let hint = match error.classify() {
                 serde_json::error::Category::Eof => "the file ends too early: was it cut off?",
                 _ => "a Thought is an object with at least a \"prompt\"",

@@ -33,6 +33,10 @@ pub(crate) fn serialize<S: Serializer>(
     map.end()
 }
 
+#[derive(serde::Deserialize)]
+#[serde(transparent)]
+struct Name(#[serde(deserialize_with = "crate::text::arc_str")] Arc<str>);
+
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Results, D::Error> {
     struct Visitor;
     impl<'de> de::Visitor<'de> for Visitor {
@@ -45,8 +49,10 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
         }
         fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Results, A::Error> {
             let mut results = Vec::with_capacity(map.size_hint().unwrap_or(0).min(64));
-            while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
-                let name = unique(&results, &key);
+            while let Some(Name(mut name)) = map.next_key()? {
+                if name.is_empty() || results.iter().any(|(taken, _)| *taken == name) {
+                    name = unique(&results, &name);
+                }
                 results.push((name, map.next_value()?));
             }
             Ok(results)

@@ -11,7 +11,7 @@ use sifaka_core::{Cost, ErrorKind, Hash, Id};
 use sifaka_testkit::kinds::any_kind;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(384))]
 
     #[test]
     fn an_event_survives_json(kind in any_kind(), seq in any::<u64>(), nanos in any::<i32>()) {

@@ -49,7 +49,7 @@ fn at_least(a: Score, b: Score) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn a_fold_is_what_the_run_did(RandomRun { events, iterations: expected, usage, best_score, .. } in run()) {

@@ -35,14 +35,6 @@ proptest! {
     }
 
     #[test]
-    fn a_file_is_the_whole_thought(thought in thought()) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("thought.json");
-        thought.save(&path).unwrap();
-        prop_assert_eq!(Thought::load(&path).unwrap(), thought);
-    }
-
-    #[test]
     fn nothing_in_a_file_is_lost(file in thought_json()) {
         let thought: Thought = serde_json::from_value(file.clone()).unwrap();
         let back = serde_json::to_value(&thought).unwrap();
@@ -92,6 +84,19 @@ proptest! {
     #[test]
     fn no_input_panics(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         prop_assert!(Thought::from_json(&bytes, &Limits::default()).is_err());
+    }
+}
+
+proptest! {
+    // Each case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn a_file_is_the_whole_thought(thought in thought()) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("thought.json");
+        thought.save(&path).unwrap();
+        prop_assert_eq!(Thought::load(&path).unwrap(), thought);
     }
 }
 

@@ -8,7 +8,7 @@ use sifaka_core::spec::OptionReader;
 use sifaka_core::{Cost, Error, Result, Spec};
 
 use super::ScriptedModel;
-use crate::script::{Exhausted, Seconds, positional};
+use crate::script::{Exhausted, options};
 
 /// What options and script files may both set.
 #[derive(Debug, Default)]
@@ -24,9 +24,9 @@ pub(super) struct Settings {
 impl Settings {
     fn read(reader: &mut OptionReader<'_>) -> Self {
         Self {
-            exhausted: parsed(reader, "exhausted", Exhausted::parse),
-            delay: seconds(reader, "delay"),
-            chunk_delay: seconds(reader, "chunk_delay"),
+            exhausted: options::exhausted(reader),
+            delay: options::seconds(reader, "delay"),
+            chunk_delay: options::seconds(reader, "chunk_delay"),
             price_in: reader.number("price_in"),
             price_out: reader.number("price_out"),
             context_window: reader.count("context_window"),
@@ -58,26 +58,6 @@ impl Settings {
     }
 }
 
-fn parsed<T>(
-    reader: &mut OptionReader<'_>,
-    key: &'static str,
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Option<T> {
-    let text = reader.text(key)?;
-    parse(&text).map_err(|problem| reader.complain(key, problem)).ok()
-}
-
-fn seconds(reader: &mut OptionReader<'_>, key: &'static str) -> Option<Duration> {
-    let number = reader.number(key)?;
-    match Seconds::new(number) {
-        Ok(seconds) => Some(seconds.0),
-        Err(problem) => {
-            reader.complain(key, problem);
-            None
-        }
-    }
-}
-
 /// The model that `spec` describes. It keeps no calls: nobody could ask it for them.
 ///
 /// # Errors
@@ -87,17 +67,16 @@ pub(crate) fn from_spec(spec: &Spec) -> Result<ScriptedModel> {
     let mut reader = spec.reader();
     let script = reader.text("script");
     let reply = reader.text("reply");
-    // A list in a file; with `|` between them on the command line, since replies have commas.
-    let replies = match spec.options().get("replies") {
-        Some(serde_json::Value::Array(_)) => reader.texts("replies"),
-        _ => reader.text("replies").map(|text| text.split('|').map(str::to_owned).collect()),
-    };
-    let lead = positional(spec);
+    let replies = options::texts(spec, &mut reader, "replies");
+    let lead = options::positional(spec);
     let given = [script.is_some(), reply.is_some(), replies.is_some(), lead.is_some()];
     if given.iter().filter(|given| **given).count() > 1 {
         reader.complain("script", "script, reply and replies exclude each other; give one");
     }
     let settings = Settings::read(&mut reader);
+    if settings.exhausted.is_some() && !given.contains(&true) {
+        reader.complain("exhausted", "the built-in model has no sequence that could end");
+    }
     reader.finish().map_err(|error| error.in_component(component))?;
     let model = match (script.or(lead), reply, replies) {
         (Some(path), _, _) => ScriptedModel::from_file(Path::new(&path))?,

@@ -68,6 +68,7 @@ fn mistakes_are_reported_together_and_with_suggestions() {
     assert!(error("mock:reply=a,replies=b").message().contains("exclude"));
     assert!(error("mock:price_in=1").message().contains("price_out"));
     assert!(error("mock:price_in=1,price_out=-1").message().contains("negative"));
+    assert!(error("mock:exhausted=error").message().contains("no sequence"));
     assert!(error("mok").suggestions()[0].contains("mock"));
     let listed = registry().models.list();
     assert_eq!(listed[0].name, "mock");

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::failure::writer_gone;
 use super::lease::Holders;
 use super::log::SqliteLog;
-use super::request::Request;
+use super::request::{Reply, Request};
 use super::row::{StoredLease, near_nanos, newest_link};
 use super::{SqliteJournal, read, verify};
 use crate::summary::check_prefix;
@@ -86,6 +86,8 @@ impl Journal for SqliteJournal {
     }
 
     async fn prune(&self, ctx: &Context, keep: &Retention) -> Result<Vec<Id>> {
+        // A log that was just dropped has given its run back by then.
+        self.ask(|reply| Request::Settle { reply }).await?;
         let (path, now) = (self.handle.path.clone(), near_nanos(ctx.now()));
         let retention = keep.clone();
         let select = move |connection: &rusqlite::Connection| {
@@ -117,15 +119,20 @@ impl Journal for SqliteJournal {
                 }
             }
         }
-        let (reply, done) = oneshot::channel();
-        let room = self.handle.queue.room(0).await?;
-        self.handle.queue.push(Some(room), [Request::Compact { reply }])?;
-        done.await.unwrap_or_else(|_| Err(writer_gone()))?;
+        self.ask(|reply| Request::Compact { reply }).await?;
         Ok(gone)
     }
 }
 
 impl SqliteJournal {
+    /// Asks the writer for something, and waits until it is done.
+    async fn ask(&self, request: impl FnOnce(Reply<()>) -> Request) -> Result<()> {
+        let room = self.handle.queue.room(0).await?;
+        let (reply, done) = oneshot::channel();
+        self.handle.queue.push(Some(room), [request(reply)])?;
+        done.await.unwrap_or_else(|_| Err(writer_gone()))
+    }
+
     /// Erases runs in one transaction; says of each what came of it.
     async fn erase_all(
         &self,

@@ -30,6 +30,8 @@ struct State {
     /// The room that those take.
     rooms: Vec<Room>,
     is_closed: bool,
+    /// The writer is not woken for fewer than so many.
+    wanted: usize,
 }
 
 /// What the writer finds.
@@ -80,15 +82,24 @@ impl Queue {
         }
         state.waiting.extend(requests);
         state.rooms.extend(room);
+        let is_enough = state.waiting.len() >= state.wanted;
         drop(state);
-        self.ready.notify_one();
+        if is_enough {
+            self.ready.notify_one();
+        }
         Ok(())
     }
 
     /// Takes all that waits; waits for something to come, no longer than `limit`.
     pub(super) fn take(&self, limit: Option<Duration>) -> Taken {
-        let idle = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
-        let state = self.lock();
+        self.take_at_least(1, limit)
+    }
+
+    /// Takes all that waits, as soon as there are `wanted` or after `limit`.
+    pub(super) fn take_at_least(&self, wanted: usize, limit: Option<Duration>) -> Taken {
+        let idle = |state: &mut State| state.waiting.len() < wanted && !state.is_closed;
+        let mut state = self.lock();
+        state.wanted = wanted;
         let mut state = match limit {
             None => self.ready.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner),
             Some(limit) => {

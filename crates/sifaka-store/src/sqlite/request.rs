@@ -26,6 +26,15 @@ pub(super) enum Request {
     Erase { run: Id, time: Timestamp, reason: String, reply: Reply<bool> },
     /// Give back the space of erased runs.
     Compact { reply: Reply<()> },
+    /// Say when everything before this is done.
+    Settle { reply: Reply<()> },
+}
+
+impl Request {
+    /// Whether it has to be on disk before it is answered. A lease need not outlive the machine.
+    pub(super) fn is_durable(&self) -> bool {
+        matches!(self, Self::Append { .. } | Self::Close { .. } | Self::Erase { .. })
+    }
 }
 
 /// What somebody who may write to a run has to know.

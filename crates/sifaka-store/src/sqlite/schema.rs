@@ -151,6 +151,8 @@ fn prepare(connection: &mut Connection, path: &Path, options: &SqliteOptions) ->
     connection.pragma_update(None, "synchronous", "full").map_err(fail)?;
     connection.pragma_update(None, "secure_delete", true).map_err(fail)?;
     connection.pragma_update(None, "wal_autocheckpoint", 2000).map_err(fail)?;
+    // In KiB: runs that are written at once keep their pages at hand.
+    connection.pragma_update(None, "cache_size", -16 * 1024).map_err(fail)?;
     connection.set_prepared_statement_cache_capacity(64);
     if let Some(bytes) = options.max_bytes {
         let size: u64 =

@@ -1,5 +1,7 @@
 //! The journals and the store, from outside.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod durability;
 mod erasure;
 mod files;

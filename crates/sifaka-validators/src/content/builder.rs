@@ -3,12 +3,15 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, MatchKind};
 use sifaka_core::spec::OptionReader;
 use sifaka_core::{Error, Problem, Result};
 
 use super::{Content, Inner, is_word};
 use crate::text::fold;
+
+/// Up to how many terms the quick search is quick.
+const FEW: usize = 64;
 
 /// Makes a [`Content`] check; see [`Content::builder`].
 #[derive(Clone, Debug, Default)]
@@ -117,10 +120,17 @@ impl ContentBuilder {
         }
         let searched: Vec<String> =
             terms.iter().map(|term| if folds { fold(term) } else { term.clone() }).collect();
-        let automaton = AhoCorasick::builder()
-            .ascii_case_insensitive(self.ignore_case && ascii)
-            .build(&searched)
-            .map_err(|error| vec![("terms", error.to_string())])?;
+        let build = |kind| {
+            AhoCorasick::builder()
+                .match_kind(kind)
+                .ascii_case_insensitive(self.ignore_case && ascii)
+                .build(&searched)
+                .map_err(|error| vec![("terms", error.to_string())])
+        };
+        let automaton = build(MatchKind::Standard)?;
+        // Only this kind looks at many bytes at a time, and only for few terms.
+        let is_few = searched.len() <= FEW;
+        let quick = is_few.then(|| build(MatchKind::LeftmostFirst)).transpose()?;
         let edges = searched.iter().map(|term| {
             (
                 term.chars().next().is_some_and(is_word),
@@ -135,6 +145,7 @@ impl ContentBuilder {
                 ignore_case: self.ignore_case,
                 folds,
                 automaton,
+                quick,
                 edges: edges.collect(),
                 longest: searched.iter().map(String::len).max().unwrap_or(0),
                 terms,

@@ -52,8 +52,10 @@ struct Inner {
     ignore_case: bool,
     /// Whether text is folded before it is searched: case is ignored and not all is ASCII.
     folds: bool,
-    /// Over the terms, folded if text is.
+    /// Over the terms, folded if text is; finds occurrences that overlap.
     automaton: AhoCorasick,
+    /// The same, but only says quickly whether there is any; for few terms.
+    quick: Option<AhoCorasick>,
     /// For each term, whether its first and last character are of a word.
     edges: Vec<(bool, bool)>,
     /// The longest term in bytes, as searched for.
@@ -137,12 +139,24 @@ impl Inner {
 
     fn validate(&self, text: &str) -> ValidationResult {
         let searched = self.searched(text);
+        let forbids = self.required < self.terms.len();
         let mut present = vec![false; self.required];
+        let mut found = 0;
         let mut forbidden: Vec<Hit> = Vec::new();
-        for hit in self.hits(&searched) {
+        // Whether anything is there at all is known much sooner than what and where.
+        let none = self.quick.as_ref().is_some_and(|quick| !quick.is_match(&*searched));
+        let hits = (!none).then(|| self.hits(&searched));
+        for hit in hits.into_iter().flatten() {
             match present.get_mut(hit.term) {
-                Some(present) => *present = true,
                 None => forbidden.push(hit),
+                Some(true) => {}
+                Some(present) => {
+                    *present = true;
+                    found += 1;
+                    if found >= self.needed() && !forbids {
+                        break;
+                    }
+                }
             }
         }
         let mut tally = Tally::default();
@@ -150,7 +164,7 @@ impl Inner {
         if self.required > 0 {
             self.judge_required(&present, &mut tally, &mut result);
         }
-        if self.required < self.terms.len() {
+        if forbids {
             self.judge_forbidden(text, forbidden, &mut tally, &mut result);
         }
         tally.conclude(&mut result);

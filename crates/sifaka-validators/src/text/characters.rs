@@ -13,7 +13,9 @@ use unicode_segmentation::UnicodeSegmentation;
 #[must_use]
 pub fn count(text: &str) -> u64 {
     let count = if text.is_ascii() {
-        text.len() - text.matches("\r\n").count()
+        // Looking for one byte first is much quicker than looking for two.
+        let pairs = if text.contains('\r') { text.matches("\r\n").count() } else { 0 };
+        text.len() - pairs
     } else {
         text.graphemes(true).count()
     };

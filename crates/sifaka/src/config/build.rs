@@ -79,7 +79,8 @@ impl ChainConfig {
         }
         for (n, critic) in self.critics.iter().enumerate() {
             let place = format!("critics[{n}]");
-            if let Some(critic) = reader.part(&place, critic, "critic", |spec| registry.critic(spec))
+            if let Some(critic) =
+                reader.part(&place, critic, "critic", |spec| registry.critic(spec))
             {
                 builder = builder.critic(critic);
             }
@@ -158,11 +159,17 @@ impl ChainConfig {
         for (n, pattern) in self.redact.iter().enumerate() {
             match Regex::new(pattern) {
                 Ok(rule) => rules.push(rule),
-                Err(error) => reader.problems.push(Problem::new(
-                    format!("redact[{n}]"),
-                    error.to_string(),
-                    "write a regular expression; special characters need a backslash",
-                )),
+                Err(error) => {
+                    // Above the last line the error draws a picture, which has no place here.
+                    let error = error.to_string();
+                    let why =
+                        error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                    reader.problems.push(Problem::new(
+                        format!("redact[{n}]"),
+                        format!("{pattern:?} is not a regular expression: {why}"),
+                        "mend it; characters with a meaning of their own need a backslash",
+                    ));
+                }
             }
         }
         if rules.is_empty() {

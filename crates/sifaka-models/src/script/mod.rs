@@ -1,4 +1,6 @@
-//! What scripted components share: files, faults on demand, and replies in sequence.
+//! What scripted components share: files, faults on demand, replies in sequence, and options.
+
+pub mod options;
 
 use std::fmt;
 use std::path::Path;
@@ -8,7 +10,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
-use sifaka_core::{Error, ErrorKind, Result, Spec, names};
+use sifaka_core::{Error, ErrorKind, Result, names};
 
 /// The largest script that is read, in bytes.
 pub const MAX_SCRIPT_BYTES: u64 = 64 * 1024 * 1024;
@@ -250,23 +252,6 @@ pub fn json_lines<E: DeserializeOwned>(text: &str) -> Result<Vec<E>, String> {
         .collect()
 }
 
-/// What stands after the colon before the first option: the path of `mock:script.toml,delay=1`.
-#[must_use]
-pub fn positional(spec: &Spec) -> Option<String> {
-    let argument = spec.argument()?;
-    let lead = match spec.options().keys().next() {
-        None => argument.to_owned(),
-        Some(key) => {
-            let begins = |part: &str| {
-                part.split_once('=').is_some_and(|(name, _)| name.trim() == key.as_str())
-            };
-            argument.split(',').take_while(|part| !begins(part)).collect::<Vec<_>>().join(",")
-        }
-    };
-    let lead = lead.trim();
-    (!lead.is_empty()).then(|| lead.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,15 +274,6 @@ mod tests {
             assert_eq!(Fault::parse(kind.label()), Ok(Fault::new(*kind)));
         }
         assert!(Fault::parse("rate_limit").unwrap_err().contains("rate_limited"));
-    }
-
-    #[test]
-    fn the_part_before_the_first_option_is_the_argument() {
-        let lead = |text| positional(&Spec::parse(text).unwrap());
-        assert_eq!(lead("mock"), None);
-        assert_eq!(lead("mock:reply=a,b"), None);
-        assert_eq!(lead("mock:a.toml"), Some("a.toml".into()));
-        assert_eq!(lead("mock:a,b.toml,delay=1,x=2"), Some("a,b.toml".into()));
     }
 
     #[test]
