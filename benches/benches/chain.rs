@@ -39,7 +39,8 @@ fn run(c: &mut Criterion) {
     }
     group.bench_function("no journal", |b| {
         let chain = looping_chain().unwrap().build().unwrap();
-        b.to_async(&runtime).iter(|| async { chain.run("Explain what a sifaka is.").await.unwrap() });
+        b.to_async(&runtime)
+            .iter(|| async { chain.run("Explain what a sifaka is.").await.unwrap() });
     });
     group.sample_size(20);
     for concurrent in [1_u64, 64] {

@@ -33,9 +33,12 @@ impl Model for Looping {
     }
 
     async fn generate(&self, _: &Context, request: &Request) -> Result<Response> {
-        // The place in the loop is read off the prompt, so that concurrent runs do not mix.
+        // The place in the loop is read off the prompt, so that concurrent runs do not mix: every
+        // text begins with its number.
         let prompt = request.last_text();
-        let next = (0..3).rev().find(|n| prompt.contains(&*TEXTS[*n])).map_or(0, |n| n + 1);
+        let previous = prompt.split_once("label=\"previous answer\">\n");
+        let number = previous.and_then(|(_, text)| text.chars().next()?.to_digit(10));
+        let next = number.map_or(0, |n| n as usize + 1).min(3);
         self.0.fetch_add(1, Ordering::Relaxed);
         let usage = Usage { calls: 1, input_tokens: 200, output_tokens: 120, ..Usage::default() };
         Ok(Response { usage, ..Response::text(Arc::clone(&TEXTS[next])) })
@@ -84,12 +87,17 @@ pub fn sample_thought(ctx: &Context, iterations: usize) -> Thought {
                     .with_score(0.0)
                     .with_suggestion("mention it"),
             )
-            .add_validation_result("content", ValidationResult::passed("all 5 terms").with_score(1.0))
+            .add_validation_result(
+                "content",
+                ValidationResult::passed("all 5 terms").with_score(1.0),
+            )
     };
     let mut thought = fill(
         &Thought::new(ctx, "Explain what a sifaka is.")
             .add_pre_generation_context(
-                Document::new("Sifakas are lemurs of Madagascar.").with_source("a.md").with_score(0.9),
+                Document::new("Sifakas are lemurs of Madagascar.")
+                    .with_source("a.md")
+                    .with_score(0.9),
             )
             .add_pre_generation_context(
                 Document::new("They move by leaping upright.").with_source("b.md").with_score(0.7),

@@ -15,7 +15,8 @@ fn main() -> ExitCode {
         eprintln!("usage: kill PROGRAM [ROUNDS] [SEED]");
         return ExitCode::from(2);
     };
-    let mut number = |default: u64| arguments.next().and_then(|n| n.parse().ok()).unwrap_or(default);
+    let mut number =
+        |default: u64| arguments.next().and_then(|n| n.parse().ok()).unwrap_or(default);
     let (rounds, seed) = (number(1_000), number(1));
     let report = tempfile::tempdir().map_err(|error| error.to_string()).and_then(|folder| {
         let program = std::fs::canonicalize(&program).map_err(|error| error.to_string())?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Extra;
 use crate::validation::{Score, ValidationResult};
 
 /// Where a candidate came from.
@@ -25,12 +26,15 @@ pub struct Candidate {
     /// Where it came from.
     pub origin: Origin,
     /// What each validator said, in declared order.
-    #[serde(default, with = "crate::thought::named")]
-    pub validation_results: Vec<(Arc<str>, ValidationResult)>,
+    #[serde(default, with = "crate::thought::named::shared")]
+    pub validation_results: Arc<Vec<(Arc<str>, ValidationResult)>>,
     /// How good it is, once validated.
     #[serde(default)]
     pub score: Option<Score>,
     /// Whether it is the iteration's text.
     #[serde(default)]
     pub chosen: bool,
+    /// Fields that we do not know, kept as they came.
+    #[serde(flatten)]
+    pub extra: Extra,
 }

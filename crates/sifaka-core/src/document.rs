@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::body::Body;
+use crate::extra::Extra;
 
 /// A retrieved text with where it came from and how well it fitted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,7 +36,7 @@ pub struct Document {
     pub position: Option<Position>,
     /// Fields that we do not know, kept as they came.
     #[serde(flatten)]
-    pub extra: Map<String, Value>,
+    pub extra: Extra,
 }
 
 /// A place inside a source.

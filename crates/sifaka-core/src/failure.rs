@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Extra};
 
 /// A component that failed, on record: never as feedback, never as a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct Failure {
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<String>,
+    /// Fields that we do not know, kept as they came.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 impl From<&Error> for Failure {
@@ -31,6 +34,7 @@ impl From<&Error> for Failure {
             kind: error.kind(),
             message: error.message().to_owned(),
             suggestions: error.suggestions().to_vec(),
+            extra: Extra::default(),
         }
     }
 }

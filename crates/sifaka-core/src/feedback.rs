@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::extra::Extra;
 use crate::validation::null_is_empty;
 
 /// A critic's advice, structured so that the chain can put it into the next prompt.
@@ -33,7 +34,7 @@ pub struct CriticFeedback {
     pub metadata: Option<Map<String, Value>>,
     /// Fields that we do not know, kept as they came.
     #[serde(flatten)]
-    pub extra: Map<String, Value>,
+    pub extra: Extra,
 }
 
 impl CriticFeedback {
@@ -96,7 +97,7 @@ struct Raw {
     evidence: Vec<String>,
     metadata: Option<Map<String, Value>>,
     #[serde(flatten)]
-    extra: Map<String, Value>,
+    extra: Extra,
 }
 
 /// `feedback` was a text, or an object with the critique inside.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::extra::Extra;
+
 /// Passed, failed, or could not tell. In JSON `true`, `false` and `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Verdict {
@@ -98,7 +100,7 @@ pub struct ValidationResult {
     pub weight: f64,
     /// Fields that we do not know, kept as they came.
     #[serde(flatten)]
-    pub extra: Map<String, Value>,
+    pub extra: Extra,
 }
 
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -134,7 +136,7 @@ impl Default for ValidationResult {
             severity: Severity::Hard,
             on_unknown: OnUnknown::Fail,
             weight: 1.0,
-            extra: Map::new(),
+            extra: Extra::default(),
         }
     }
 }

@@ -37,7 +37,7 @@ pub fn document() -> BoxedStrategy<Document> {
             score,
             source: source.map(Arc::from),
             position,
-            extra,
+            extra: extra.into(),
         })
         .boxed()
 }
@@ -66,7 +66,7 @@ pub fn validation_result() -> BoxedStrategy<ValidationResult> {
                 severity,
                 on_unknown,
                 weight,
-                extra,
+                extra: extra.into(),
             },
         )
         .boxed()
@@ -91,7 +91,7 @@ pub fn critic_feedback() -> BoxedStrategy<CriticFeedback> {
                 proposed_text: proposed.map(Arc::from),
                 evidence,
                 metadata,
-                extra,
+                extra: extra.into(),
             },
         )
         .boxed()
@@ -103,13 +103,16 @@ pub fn candidate() -> BoxedStrategy<Candidate> {
         .prop_map(|critic| critic.map_or(Origin::Sample, |c| Origin::Proposal(Arc::from(c))));
     let score = (any::<bool>(), share()).prop_map(|(passed, value)| Score { passed, value });
     let results = btree_map(name(), validation_result(), 0..3);
-    (text(), origin, results, option::of(score), any::<bool>())
-        .prop_map(|(text, origin, results, score, chosen)| Candidate {
+    (text(), origin, results, option::of(score), any::<bool>(), unknown_fields())
+        .prop_map(|(text, origin, results, score, chosen, extra)| Candidate {
             text: Arc::from(text),
             origin,
-            validation_results: results.into_iter().map(|(n, r)| (Arc::from(n), r)).collect(),
+            validation_results: Arc::new(
+                results.into_iter().map(|(n, r)| (Arc::from(n), r)).collect(),
+            ),
             score,
             chosen,
+            extra: extra.into(),
         })
         .boxed()
 }

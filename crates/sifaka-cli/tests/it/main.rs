@@ -5,6 +5,7 @@ mod errors;
 mod files;
 mod flags;
 mod harness;
+mod kill;
 mod record;
 mod rough;
 mod setup;

@@ -11,7 +11,7 @@ use crate::policy::{Attempt, Decision};
 use crate::retriever::Stage;
 use crate::thought::{Node, push};
 use crate::usage::Usage;
-use crate::validation::{Score, ValidationResult};
+use crate::validation::Score;
 use crate::{Error, ErrorKind, Id, Result, Thought};
 
 /// A run's events folded up: the newest Thought with its history, the best one, and how far the
@@ -400,9 +400,10 @@ impl Fold {
         self.round.candidates.push(Candidate {
             text,
             origin,
-            validation_results: Vec::new(),
+            validation_results: Arc::default(),
             score: None,
             chosen: false,
+            extra: crate::Extra::default(),
         });
         self.round.checked.push(Vec::new());
         if self.round.candidates.len() > 1 {
@@ -412,18 +413,25 @@ impl Fold {
 
     fn validated(&mut self, candidate: u32, results: &[Checked]) -> bool {
         let at = candidate as usize;
+        let is_alone = self.round.candidates.len() == 1;
         let (Some(entry), Some(checked)) =
             (self.round.candidates.get_mut(at), self.round.checked.get_mut(at))
         else {
             return false;
         };
+        if is_alone && let Some(current) = self.current.as_mut() {
+            // Thought and candidate share the list; let go of it so that it grows in place.
+            current.edit(|node| node.results = None);
+        }
+        let list = Arc::make_mut(&mut entry.validation_results);
+        list.reserve_exact(results.len());
         for Checked { index, name, result, .. } in results {
             // Validators end in any order; results stand in the declared one.
             let place = checked.partition_point(|other| other < index);
             checked.insert(place, *index);
-            entry.validation_results.insert(place, (Arc::clone(name), result.clone()));
+            list.insert(place, (Arc::clone(name), result.clone()));
         }
-        if self.round.candidates.len() == 1 {
+        if is_alone {
             self.show_results(at);
         } else {
             self.show_candidates();
@@ -464,10 +472,10 @@ impl Fold {
     }
 
     fn show_results(&mut self, candidate: usize) {
-        let results: Vec<(Arc<str>, ValidationResult)> =
-            self.round.candidates[candidate].validation_results.clone();
+        let Some(entry) = self.round.candidates.get(candidate) else { return };
+        let results = Some(&entry.validation_results).filter(|results| !results.is_empty());
         if let Some(current) = self.current.as_mut() {
-            current.edit(|node| node.results = (!results.is_empty()).then(|| Arc::new(results)));
+            current.edit(|node| node.results = results.cloned());
         }
     }
 

@@ -174,9 +174,16 @@ fn template_error(name: &str, error: &minijinja::Error) -> Error {
 #[must_use]
 pub fn as_data(text: &str, label: &str) -> String {
     let hash = blake3::hash(text.as_bytes()).to_hex();
-    let mark = &hash[..8];
+    // Sixteen digits: too many to find a text that holds its own by trying.
+    let mark = &hash[..16];
+    let mut fenced = String::with_capacity(text.len() + label.len() + 80);
+    for part in ["<data mark=\"", mark, "\" label=\""] {
+        fenced.push_str(part);
+    }
     // A label is ours, but a source's name in it may not be.
-    let label: String =
-        label.chars().map(|c| if c == '"' || c.is_control() { ' ' } else { c }).collect();
-    format!("<data mark=\"{mark}\" label=\"{label}\">\n{text}\n</data mark=\"{mark}\">")
+    fenced.extend(label.chars().map(|c| if c == '"' || c.is_control() { ' ' } else { c }));
+    for part in ["\">\n", text, "\n</data mark=\"", mark, "\">"] {
+        fenced.push_str(part);
+    }
+    fenced
 }

@@ -73,3 +73,21 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     }
     deserializer.deserialize_any(Visitor)
 }
+
+/// The same for results that are shared.
+pub(crate) mod shared {
+    use super::{Arc, Deserializer, Results, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        results: &Arc<Results>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        super::serialize(results, serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<Results>, D::Error> {
+        super::deserialize(deserializer).map(Arc::new)
+    }
+}

@@ -34,7 +34,7 @@ impl Writer {
         self.erase_tags(run_no)?;
         self.connection
             .prepare_cached(
-                "UPDATE events SET payload = NULL
+                "UPDATE events SET payload = zeroblob(length(payload))
                  WHERE run_no = ?1 AND payload IS NOT NULL",
             )?
             .execute([run_no])?;

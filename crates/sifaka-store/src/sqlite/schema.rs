@@ -168,6 +168,9 @@ fn prepare(connection: &mut Connection, path: &Path, options: &SqliteOptions) ->
 /// What kind of file it is: `None` for one without anything in it.
 fn identify(connection: &Connection, path: &Path) -> Result<Option<i64>> {
     let read = || {
+        // As of one moment: somebody else may be making the file just now.
+        let moment = connection.is_autocommit().then(|| connection.unchecked_transaction());
+        let _moment = moment.transpose()?;
         let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         let tables: i64 =

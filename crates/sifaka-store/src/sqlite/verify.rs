@@ -278,12 +278,19 @@ impl Check<'_> {
     /// What can only be said when all of a run's events were seen.
     fn run_end(&mut self, run: &StoredRun, links: &[Link], has_tombstone: bool, walk: &Walk) {
         let id = &run.run_id;
-        let known = links.iter().filter_map(|link| u64::try_from(link.events).ok()).max();
-        let known = known.unwrap_or(0).max(run.events);
-        if walk.expected != known || walk.count != known {
-            self.problem(format!("run {id} has {} events; {known} were written", walk.count));
+        let linked = links.iter().filter_map(|link| u64::try_from(link.events).ok()).max();
+        let written = linked.unwrap_or(0).max(run.events);
+        if walk.count != written || walk.expected != written {
+            self.problem(format!("run {id} has {} events; {written} were written", walk.count));
+        } else if run.events != written {
+            self.problem(format!("run {id} has {written} events; its entry says {}", run.events));
         } else if walk.previous != run.last_hash {
             self.problem(format!("run {id} does not end with the event that was written last"));
+        }
+        let closed = links.iter().filter(|link| link.kind == LinkKind::Closed);
+        let closed = closed.filter_map(|link| u64::try_from(link.events).ok()).max();
+        if run.closed != closed.unwrap_or(0) {
+            self.problem(format!("run {id}: its entry and the journal's chain differ on its end"));
         }
         let Some(summary) = &walk.summary else { return };
         let expected = if has_tombstone { summary.erased() } else { summary.clone() };

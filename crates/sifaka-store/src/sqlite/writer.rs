@@ -19,6 +19,9 @@ use super::row::near_nanos;
 /// The most of a slow disk's time that counts when others are waited for.
 const LONGEST_GATHERING: Duration = Duration::from_millis(10);
 
+/// Leases are not renewed more often than this, however short they are.
+const QUICKEST_RENEWAL: Duration = Duration::from_millis(10);
+
 /// Owns the connection that writes.
 pub(super) struct Writer {
     pub(super) path: PathBuf,
@@ -107,7 +110,7 @@ impl Writer {
         // However this thread ends, nobody waits for it in vain.
         let _closing = Closing(Arc::clone(&self.queue));
         loop {
-            let every = self.lease / 3;
+            let every = (self.lease / 3).max(QUICKEST_RENEWAL);
             let since = self.clock.monotonic().saturating_sub(self.renewed);
             let limit = (!self.open.is_empty()).then(|| every.saturating_sub(since));
             if limit.is_some_and(|left| left.is_zero()) {

@@ -131,6 +131,14 @@ fn problems_name_run_event_and_what() {
             "run closed: its entry in the list of runs does not fit its events",
         ),
         (
+            "UPDATE runs SET events = events - 1 WHERE run_id = 'closed'".into(),
+            "run closed has 7 events; its entry says 6",
+        ),
+        (
+            "UPDATE runs SET closed = 0 WHERE run_id = 'closed'".into(),
+            "run closed: its entry and the journal's chain differ on its end",
+        ),
+        (
             "UPDATE runs SET status = 3 WHERE run_id = 'closed'".into(),
             "run closed is marked as erased, without a tombstone",
         ),
@@ -195,6 +203,9 @@ fn change() -> impl Strategy<Value = Change> {
         ("runs", "updated"),
         ("runs", "events"),
         ("runs", "last_hash"),
+        ("runs", "closed"),
+        ("runs", "status"),
+        ("runs", "iterations"),
         ("runs", "links"),
         ("bodies", "bytes"),
         ("blobs", "hash"),

@@ -72,6 +72,7 @@ fn failure(component: &str) -> Failure {
         kind: ErrorKind::Unavailable,
         message: "it is down".to_owned(),
         suggestions: Vec::new(),
+        extra: Default::default(),
     }
 }
 
