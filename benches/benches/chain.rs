@@ -1,5 +1,7 @@
 //! A whole run of 4 generations, 12 validations and 3 critiques with a model that answers at once.
 
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot run may panic")]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

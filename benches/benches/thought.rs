@@ -1,5 +1,7 @@
 //! Thoughts: the next iteration at any depth, and JSON out and in.
 
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot run may panic")]
+
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
