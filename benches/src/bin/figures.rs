@@ -4,7 +4,10 @@
 //! `cargo build --release -p sifaka-cli && cargo run --release -p sifaka-benches --bin figures -- PROGRAM`
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports")]
-#![expect(unsafe_code, reason = "counting memory means standing in for the allocator")]
+#![expect(
+    unsafe_code,
+    reason = "counting memory means standing in for the allocator and asking the system"
+)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::process::{Command, ExitCode, Stdio};
@@ -49,7 +52,9 @@ fn figures() -> std::io::Result<()> {
     println!("1,000 iterations of a 500-byte text: {} bytes", long_thought());
     if let Some(program) = std::env::args().nth(1) {
         let (time, memory) = start(&program)?;
-        println!("{program} --version: {:.2} ms, {memory} kB resident", time.as_secs_f64() * 1e3);
+        let memory =
+            memory.map_or("memory not measured".to_owned(), |kb| format!("{kb} kB resident"));
+        println!("{program} --version: {:.2} ms, {memory}", time.as_secs_f64() * 1e3);
     }
     Ok(())
 }
@@ -69,24 +74,47 @@ fn long_thought() -> usize {
     held
 }
 
-/// The median time of `--version`, and the most memory any of the starts took.
-fn start(program: &str) -> std::io::Result<(Duration, u64)> {
+/// The median time of `--version`, and the most memory any of the starts took, in kB.
+fn start(program: &str) -> std::io::Result<(Duration, Option<u64>)> {
     let mut times = Vec::new();
-    let mut most = 0;
+    let mut most = None;
     for _ in 0..21 {
         let started = Instant::now();
-        let status = Command::new(program).arg("--version").stdout(Stdio::null()).status()?;
+        let child = Command::new(program).arg("--version").stdout(Stdio::null()).spawn()?;
+        let peak = wait(child, program)?;
         times.push(started.elapsed());
-        if !status.success() {
-            return Err(std::io::Error::other(format!("{program} --version: {status}")));
-        }
-    }
-    // The shell's `ulimit` has no view of memory in use; GNU time has, and says so on stderr.
-    let output = Command::new("/usr/bin/time").args(["-f", "%M", program, "--version"]).output();
-    if let Ok(output) = output {
-        let said = String::from_utf8_lossy(&output.stderr);
-        most = said.trim().parse().unwrap_or(0);
+        most = most.max(peak);
     }
     times.sort_unstable();
     Ok((times[times.len() / 2], most))
+}
+
+/// Waits for a program to end well; gives the most memory it had, in kB.
+#[cfg(target_os = "linux")]
+fn wait(child: std::process::Child, program: &str) -> std::io::Result<Option<u64>> {
+    use std::os::unix::process::ExitStatusExt;
+
+    let id = i32::try_from(child.id()).map_err(std::io::Error::other)?;
+    let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
+    // SAFETY: the child is ours and was not waited for; both places are valid to write to.
+    if unsafe { libc::wait4(id, &raw mut status, 0, usage.as_mut_ptr()) } != id {
+        return Err(std::io::Error::last_os_error());
+    }
+    ended_well(std::process::ExitStatus::from_raw(status), program)?;
+    // SAFETY: all zeros is a value of it, and the call succeeded.
+    let peak = unsafe { usage.assume_init() }.ru_maxrss;
+    Ok(u64::try_from(peak).ok().filter(|kb| *kb > 0))
+}
+
+/// Waits for a program to end well. How much memory it had is counted differently everywhere.
+#[cfg(not(target_os = "linux"))]
+fn wait(mut child: std::process::Child, program: &str) -> std::io::Result<Option<u64>> {
+    ended_well(child.wait()?, program).map(|()| None)
+}
+
+fn ended_well(status: std::process::ExitStatus, program: &str) -> std::io::Result<()> {
+    if status.success() {
+        return Ok(());
+    }
+    Err(std::io::Error::other(format!("{program} --version: {status}")))
 }

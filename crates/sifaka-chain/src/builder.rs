@@ -13,10 +13,10 @@ use sifaka_core::{
     Budget, Constraint, Critic, Error, Journal, Model, OnUnknown, Problem, Result, Retriever,
     Severity, Tool, Validator,
 };
-use sifaka_resilience::{Guard, Resilience};
+use sifaka_resilience::{Guard, GuardedRetriever, Resilience};
 use sifaka_telemetry::Aggregator;
 
-use crate::chain::{Chain, Check, Parts};
+use crate::chain::{Chain, Check, Parts, Writer};
 use crate::fingerprint;
 use crate::options::{CriticsWhen, Guide, Options, Stop};
 use crate::redact::Redaction;
@@ -32,6 +32,8 @@ pub struct ChainBuilder {
     critic_retrievers: Vec<Arc<dyn Retriever>>,
     tools: Vec<Arc<dyn Tool>>,
     policy: Arc<dyn Policy>,
+    fallbacks: Vec<Arc<dyn Model>>,
+    description: String,
     journal: Option<Arc<dyn Journal>>,
     redaction: Option<Redaction>,
     template_folders: Vec<PathBuf>,
@@ -50,6 +52,8 @@ impl ChainBuilder {
             critic_retrievers: Vec::new(),
             tools: Vec::new(),
             policy: Arc::new(Repair),
+            fallbacks: Vec::new(),
+            description: String::new(),
             journal: None,
             redaction: None,
             template_folders: Vec::new(),
@@ -61,6 +65,20 @@ impl ChainBuilder {
     /// Names the chain, for records and timings.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.options.name = name.into();
+        self
+    }
+
+    /// Adds a model that stands in when the ones before it fail, each after its own retries.
+    pub fn fallback(mut self, model: impl Model + 'static) -> Self {
+        self.fallbacks.push(Arc::new(model));
+        self
+    }
+
+    /// Adds words that describe how the components were configured. They enter the chain's
+    /// fingerprint, which knows components by their names alone.
+    pub fn describe(mut self, description: impl AsRef<str>) -> Self {
+        self.description.push_str(description.as_ref());
+        self.description.push('\n');
         self
     }
 
@@ -287,11 +305,38 @@ impl ChainBuilder {
         };
         let guard =
             |kind: &str, name: &str| Guard::new(format!("{kind}:{name}"), &self.options.resilience);
-        let guards = |list: &[Arc<dyn Retriever>]| {
-            list.iter().map(|retriever| guard("retriever", retriever.name())).collect()
-        };
-        let model_guard = guard("model", self.model.name());
-        let retriever_guards = [guards(&self.model_retrievers), guards(&self.critic_retrievers)];
+        let for_model: Vec<Guard> = self
+            .model_retrievers
+            .iter()
+            .map(|retriever| guard("retriever", retriever.name()))
+            .collect();
+        // One guard for a retriever, whoever asks it.
+        let for_critics: Vec<Guard> = self
+            .critic_retrievers
+            .iter()
+            .map(|retriever| {
+                let shared = self.model_retrievers.iter().zip(&for_model);
+                let mut shared = shared.filter(|(other, _)| Arc::ptr_eq(other, retriever));
+                shared.next().map_or_else(
+                    || guard("retriever", retriever.name()),
+                    |(_, guard)| guard.clone(),
+                )
+            })
+            .collect();
+        let guarded_retrievers = self
+            .critic_retrievers
+            .iter()
+            .zip(&for_critics)
+            .map(|(retriever, guard)| {
+                let inner = Arc::clone(retriever);
+                Arc::new(GuardedRetriever::with_guard(inner, guard.clone())) as Arc<dyn Retriever>
+            })
+            .collect();
+        let writers = std::iter::once(&self.model)
+            .chain(&self.fallbacks)
+            .map(|model| Writer { model: Arc::clone(model), guard: guard("model", model.name()) })
+            .collect();
+        let retriever_guards = [for_model, for_critics];
         let mut parts = Parts {
             id: Arc::from(""),
             validators: self.checks.iter().map(|check| Arc::clone(&check.validator)).collect(),
@@ -308,11 +353,12 @@ impl ChainBuilder {
             redaction: self.redaction,
             constraints,
             aggregator: Aggregator::default(),
-            model_guard,
+            writers,
+            guarded_retrievers,
             retriever_guards,
             other_guards: Mutex::new(HashMap::new()),
         };
-        parts.id = fingerprint::chain_id(&parts);
+        parts.id = fingerprint::chain_id(&parts, &self.description);
         Ok(Chain { parts: Arc::new(parts) })
     }
 
@@ -332,8 +378,12 @@ impl ChainBuilder {
             let message = "nothing may be spent, so nothing can be written".into();
             problem("budget", message, "allow at least one call");
         }
-        if options.budget.cost.is_some() && self.model.price().is_none() {
-            let message = format!("the price of {} is not known", self.model.name());
+        let writers = std::iter::once(&self.model).chain(&self.fallbacks);
+        for model in writers.filter(|model| model.price().is_none()) {
+            if options.budget.cost.is_none() {
+                break;
+            }
+            let message = format!("the price of {} is not known", model.name());
             problem("budget.cost", message, "give the price, or cap tokens or calls instead");
         }
         if options.stop.plateau == Some(0) {

@@ -41,6 +41,8 @@ pub(crate) struct Parts {
     pub(crate) critics: Vec<Arc<dyn Critic>>,
     pub(crate) model_retrievers: Vec<Arc<dyn Retriever>>,
     pub(crate) critic_retrievers: Vec<Arc<dyn Retriever>>,
+    /// The same retrievers as critics are handed them, each behind its guard.
+    pub(crate) guarded_retrievers: Vec<Arc<dyn Retriever>>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) policy: Arc<dyn Policy>,
     pub(crate) prompts: Prompts,
@@ -49,10 +51,17 @@ pub(crate) struct Parts {
     /// What the model is handed to keep while it writes, each with the check that asked for it.
     pub(crate) constraints: Arc<[(Arc<str>, Constraint)]>,
     pub(crate) aggregator: Aggregator,
-    pub(crate) model_guard: Guard,
+    /// The model and those that stand in for it, each with its guard.
+    pub(crate) writers: Vec<Writer>,
     pub(crate) retriever_guards: [Vec<Guard>; 2],
     /// Guards of the models that critics and validators bring along.
     pub(crate) other_guards: Mutex<HashMap<String, Guard>>,
+}
+
+/// A model that writes, and what protects it.
+pub(crate) struct Writer {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) guard: Guard,
 }
 
 /// A validator with its place in the chain.
@@ -70,8 +79,8 @@ const MAX_OTHER_GUARDS: usize = 64;
 impl Parts {
     /// The guard of a model that is asked through the context.
     pub(crate) fn guard_for(&self, model: &str) -> Guard {
-        if model == self.model.name() {
-            return self.model_guard.clone();
+        if let Some(writer) = self.writers.iter().find(|writer| writer.model.name() == model) {
+            return writer.guard.clone();
         }
         let mut guards = self.other_guards.lock().unwrap_or_else(PoisonError::into_inner);
         let key = if guards.len() < MAX_OTHER_GUARDS { model } else { "other models" };
@@ -108,27 +117,28 @@ impl Chain {
         prompts: impl IntoIterator<Item = P>,
         concurrency: usize,
     ) -> Vec<Result<Outcome>> {
-        let mut waiting = prompts.into_iter().map(Into::<Arc<str>>::into).enumerate();
-        let mut running: JoinSet<(usize, Result<Outcome>)> = JoinSet::new();
-        let mut done: Vec<(usize, Result<Outcome>)> = Vec::new();
+        let prompts: Vec<Arc<str>> = prompts.into_iter().map(Into::into).collect();
+        let mut outcomes: Vec<Option<Result<Outcome>>> = prompts.iter().map(|_| None).collect();
+        let mut waiting = prompts.into_iter().enumerate();
+        let mut running = JoinSet::new();
+        let mut places = HashMap::new();
         loop {
             while running.len() < concurrency.max(1) {
-                let Some((index, prompt)) = waiting.next() else { break };
+                let Some((place, prompt)) = waiting.next() else { break };
                 let chain = self.clone();
-                running.spawn(async move { (index, chain.run(prompt).await) });
+                let task = running.spawn(async move { chain.run(prompt).await });
+                places.insert(task.id(), place);
             }
-            match running.join_next().await {
+            let (id, outcome) = match running.join_next_with_id().await {
                 None => break,
-                Some(Ok(item)) => done.push(item),
-                // A panic is caught inside the run, so this is the runtime shutting down.
-                Some(Err(error)) => done.push((
-                    usize::MAX,
-                    Err(Error::new(ErrorKind::Internal, "chain", "run", error.to_string())),
-                )),
+                Some(Ok((id, outcome))) => (id, outcome),
+                Some(Err(error)) => (error.id(), Err(lost(&error.to_string()))),
+            };
+            if let Some(place) = places.remove(&id).and_then(|place| outcomes.get_mut(place)) {
+                *place = Some(outcome);
             }
         }
-        done.sort_by_key(|(index, _)| *index);
-        done.into_iter().map(|(_, outcome)| outcome).collect()
+        outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| Err(lost("it")))).collect()
     }
 
     /// Runs it on a prompt from code that is not async.
@@ -177,6 +187,10 @@ impl Chain {
     pub fn prompts(&self) -> &Prompts {
         &self.parts.prompts
     }
+}
+
+fn lost(what: &str) -> Error {
+    Error::new(ErrorKind::Internal, "chain", "run", format!("{what} did not end"))
 }
 
 impl fmt::Debug for Chain {

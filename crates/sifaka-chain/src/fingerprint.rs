@@ -7,7 +7,7 @@ use sifaka_core::Hash;
 
 use crate::chain::Parts;
 
-pub(crate) fn chain_id(parts: &Parts) -> Arc<str> {
+pub(crate) fn chain_id(parts: &Parts, description: &str) -> Arc<str> {
     let options = &parts.options;
     let mut text = String::new();
     // Writing to a String cannot fail.
@@ -45,6 +45,14 @@ pub(crate) fn chain_id(parts: &Parts) -> Arc<str> {
             let _ = write!(text, "{kind}{:?}|", retriever.name());
         }
     }
+    for writer in parts.writers.iter().skip(1) {
+        let _ = write!(text, "f{:?}|", writer.model.name());
+    }
+    for tool in &parts.tools {
+        let _ = write!(text, "u{:?}|", tool.spec().name);
+    }
+    let _ = write!(text, "e{:?}|d{description:?}|", options.resilience);
+    let _ = write!(text, "x{}|", parts.redaction.is_some());
     let _ = write!(text, "p{:?}|", parts.policy.name());
     for name in parts.prompts.names() {
         let _ = write!(text, "t{name:?}{:?}|", parts.prompts.source(&name));

@@ -29,9 +29,14 @@ pub struct Plan {
     pub steps: Vec<String>,
     /// The most generations there can be.
     pub max_generations: u32,
-    /// The most it may cost, if the price and the longest answer are known.
+    /// The most it may cost: the budget's cap, if it has one. Nothing else bounds a run.
     pub max_cost: Option<Cost>,
-    /// Why the cost is not known, if it is not.
+    /// About what it costs if every generation is needed and every answer is as long as it may
+    /// be, with one candidate in each round after the first. Retrieved documents, feedback, what
+    /// critics and checks spend, and retries come on top. `None` when the price or the longest
+    /// answer is not known.
+    pub estimated_cost: Option<Cost>,
+    /// The estimate in words, or why there is none.
     pub cost_note: Option<String>,
 }
 
@@ -47,12 +52,17 @@ impl Plan {
             thought = thought.with_system_prompt(Arc::clone(system));
         }
         let count = |text: &str| parts.model.count_tokens(text).tokens;
-        let task = Task { thought: &thought, previous: None, window: window(parts), count: &count };
+        let task = Task {
+            thought: &thought,
+            previous: None,
+            window: window(parts, &*parts.model),
+            count: &count,
+        };
         let assembled = parts.prompts.assemble(&task)?;
         let tokens = parts.model.count_tokens(&assembled.text);
         let system_tokens = options.system.as_deref().map_or(0, count);
         let generations = options.max_iterations.saturating_add(1);
-        let (max_cost, cost_note) = cost(parts, tokens.tokens + system_tokens, generations);
+        let (estimated_cost, cost_note) = cost(parts, tokens.tokens + system_tokens, generations);
         Ok(Self {
             chain_id: Arc::clone(&parts.id),
             model: parts.model.name().to_owned(),
@@ -62,8 +72,9 @@ impl Plan {
             exact: tokens.exact,
             steps: steps(parts),
             max_generations: generations,
-            max_cost,
-            cost_note,
+            max_cost: options.budget.cost,
+            estimated_cost,
+            cost_note: Some(cost_note),
         })
     }
 }
@@ -97,25 +108,40 @@ fn steps(parts: &Parts) -> Vec<String> {
     steps
 }
 
-fn cost(parts: &Parts, prompt_tokens: u64, generations: u32) -> (Option<Cost>, Option<String>) {
+fn cost(parts: &Parts, prompt_tokens: u64, generations: u32) -> (Option<Cost>, String) {
     let Some(price) = parts.model.price() else {
-        return (None, Some(format!("the price of {} is not known", parts.model.name())));
+        return (None, format!("the price of {} is not known", parts.model.name()));
     };
-    let longest =
-        parts.options.sampling.max_tokens.or(parts.model.capabilities().max_output_tokens);
+    let capabilities = parts.model.capabilities();
+    let longest = parts.options.sampling.max_tokens.or(capabilities.max_output_tokens);
     let Some(longest) = longest else {
-        return (None, Some("the longest answer is not known; set max_tokens".to_owned()));
+        return (None, "the longest answer is not known; set max_tokens".to_owned());
     };
-    let note = (!parts.critics.is_empty()).then(|| "without what critics spend".to_owned());
-    (Some(most(price, prompt_tokens, longest, generations, parts.options.samples)), note)
+    let samples = parts.options.samples;
+    let requests = samples.div_ceil(capabilities.max_candidates.max(1));
+    let cost = estimate(price, prompt_tokens, longest, generations, (samples, requests));
+    let plural = if generations == 1 { "" } else { "s" };
+    let note = format!(
+        "about {cost} for {generations} generation{plural}, without documents, critics and retries"
+    );
+    (Some(cost), note)
 }
 
-/// Every improvement prompt may hold the whole previous answer besides the first prompt.
-fn most(price: Price, prompt: u64, longest: u64, generations: u32, samples: u32) -> Cost {
+/// The prompt is paid for once a request; every improvement prompt may hold the whole previous
+/// answer besides the first prompt.
+fn estimate(
+    price: Price,
+    prompt: u64,
+    longest: u64,
+    generations: u32,
+    (samples, requests): (u32, u32),
+) -> Cost {
     let later = u64::from(generations.saturating_sub(1));
+    let first = prompt.saturating_mul(requests.into());
+    let improved = prompt.saturating_add(longest).saturating_mul(later);
     price.of(&Usage {
-        input_tokens: prompt + later * (prompt + longest),
-        output_tokens: longest * (u64::from(samples) + later),
+        input_tokens: first.saturating_add(improved),
+        output_tokens: longest.saturating_mul(u64::from(samples).saturating_add(later)),
         ..Usage::default()
     })
 }
@@ -123,4 +149,24 @@ fn most(price: Price, prompt: u64, longest: u64, generations: u32, samples: u32)
 pub(crate) fn empty_prompt() -> Error {
     Error::invalid_input("chain", "the prompt is empty")
         .suggest("say what should be written: chain.run(\"Summarise …\")")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prompt_counts_once_for_each_request() {
+        let price = Price {
+            input_per_million: Cost::from_dollars(1.0),
+            output_per_million: Cost::from_dollars(2.0),
+            cached_per_million: None,
+        };
+        let dollars = |generations, sent| estimate(price, 1000, 100, generations, sent).dollars();
+        // Five candidates, at most two a request: the prompt is sent three times.
+        assert!((dollars(1, (5, 3)) - (3000.0 + 2.0 * 500.0) / 1e6).abs() < 1e-12);
+        // Two improvements, each with the previous answer in its prompt.
+        assert!((dollars(3, (1, 1)) - (3200.0 + 2.0 * 300.0) / 1e6).abs() < 1e-12);
+        assert!(estimate(price, u64::MAX, u64::MAX, 9, (9, 9)) > Cost::default());
+    }
 }

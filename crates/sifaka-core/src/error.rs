@@ -43,6 +43,17 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $http,)* }
             }
 
+            /// How loud it is logged: as a warning what may pass by itself or was asked for, as an
+            /// error what somebody has to look at.
+            #[must_use]
+            pub const fn log_level(self) -> &'static str {
+                match self {
+                    Self::Cancelled => "info",
+                    kind if kind.is_retryable() => "warn",
+                    _ => "error",
+                }
+            }
+
             /// The exit code of the program.
             #[must_use]
             pub const fn exit_code(self) -> u8 {

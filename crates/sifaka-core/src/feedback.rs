@@ -26,6 +26,9 @@ pub struct CriticFeedback {
     /// A text the critic would put in place of the one it saw; validated like any other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposed_text: Option<Arc<str>>,
+    /// The candidate it is about, when that is not the one that was chosen in the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<u32>,
     /// What it rests on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
@@ -93,6 +96,7 @@ struct Raw {
     feedback: Option<Words>,
     #[serde(deserialize_with = "crate::text::opt_arc_str")]
     proposed_text: Option<Arc<str>>,
+    candidate: Option<u32>,
     #[serde(deserialize_with = "null_is_empty")]
     evidence: Vec<String>,
     metadata: Option<Map<String, Value>>,
@@ -118,6 +122,7 @@ impl From<Raw> for CriticFeedback {
             confidence: raw.confidence,
             feedback: None,
             proposed_text: raw.proposed_text,
+            candidate: raw.candidate,
             evidence: raw.evidence,
             metadata: raw.metadata,
             extra: raw.extra,

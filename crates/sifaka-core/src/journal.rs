@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::body::{Blobs, Hash};
 use crate::event::{Event, Fold, Sealed};
+use crate::policy::Statistics;
 use crate::{Context, Id, Result, Thought};
 
 /// An append-only, hash-chained record of runs.
@@ -54,6 +55,12 @@ pub trait Journal: Blobs {
 
     /// Erases runs by age or number; says which.
     async fn prune(&self, ctx: &Context, keep: &Retention) -> Result<Vec<Id>>;
+
+    /// How decisions of policies worked out in earlier runs of a chain, by its name; `None` from a
+    /// journal that does not keep count.
+    async fn statistics(&self, _ctx: &Context, _chain: &str) -> Result<Option<Statistics>> {
+        Ok(None)
+    }
 
     /// A run's events, without those that were erased.
     async fn events(&self, ctx: &Context, run: &Id) -> Result<Vec<Event>> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::usage::Usage;
 use crate::validation::Score;
-use crate::{Result, Thought};
+use crate::{Context, Result, Thought};
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +91,12 @@ pub trait Policy: Send + Sync {
     fn name(&self) -> &str;
 
     /// What comes next.
-    fn decide(&self, progress: &Progress<'_>) -> Result<Decision>;
+    fn decide(&self, ctx: &Context, progress: &Progress<'_>) -> Result<Decision>;
+
+    /// Whether it wants to know how decisions worked out in earlier runs.
+    fn wants_statistics(&self) -> bool {
+        false
+    }
 }
 
 impl fmt::Debug for dyn Policy {
@@ -109,7 +114,7 @@ impl Policy for Repair {
         "repair"
     }
 
-    fn decide(&self, _: &Progress<'_>) -> Result<Decision> {
+    fn decide(&self, _: &Context, _: &Progress<'_>) -> Result<Decision> {
         Ok(Decision::Repair)
     }
 }
@@ -126,7 +131,7 @@ impl Policy for Fresh {
         "fresh"
     }
 
-    fn decide(&self, _: &Progress<'_>) -> Result<Decision> {
+    fn decide(&self, _: &Context, _: &Progress<'_>) -> Result<Decision> {
         Ok(Decision::Fresh { samples: self.0.max(1) })
     }
 }

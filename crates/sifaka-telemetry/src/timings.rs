@@ -60,6 +60,10 @@ impl Timings {
             EventKind::Validated { results, .. } => {
                 for checked in results {
                     self.record(ComponentKind::Validator, &checked.name, checked.seconds);
+                    if checked.failure.is_some() {
+                        let component = self.component(ComponentKind::Validator, &checked.name);
+                        component.failures = component.failures.saturating_add(1);
+                    }
                 }
             }
             EventKind::Critiqued { feedback, seconds, .. } => {

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -101,8 +101,8 @@ impl Campaign {
         let mut takes = Duration::MAX;
         for _ in 0..3 {
             let started = Instant::now();
-            let (events, ended) = self.tell(&["run", "--events", "Write a draft."], None)?;
-            if !ended || events.is_empty() {
+            let (events, end) = self.tell(&["run", "--events", "Write a draft."], None)?;
+            if end != End::Ended || events.is_empty() {
                 return Err("a run that was left alone did not end well".to_owned());
             }
             takes = takes.min(started.elapsed());
@@ -121,12 +121,13 @@ impl Campaign {
     fn round(&self, random: &mut u64, takes: Duration, report: &mut Report) -> Result<(), String> {
         let mut kills = 0;
         let moment = takes.mul_f64(unit(random));
-        let (told, ended) = self.tell(&["run", "--events", "Write a draft."], Some(moment))?;
-        if ended {
-            report.ended_first += 1;
-        } else {
-            report.killed += 1;
-            kills += 1;
+        let (told, end) = self.tell(&["run", "--events", "Write a draft."], Some(moment))?;
+        match end {
+            End::Ended => report.ended_first += 1,
+            End::Killed => {
+                report.killed += 1;
+                kills += 1;
+            }
         }
         let Some(run) = told.first().and_then(|event| event["run_id"].as_str()) else {
             // Killed before it could say anything; the journal must be intact all the same.
@@ -135,10 +136,10 @@ impl Campaign {
         self.verify()?;
         report.acknowledged += self.nothing_is_lost(run, &told)?;
         // Now and then the resumed run is killed as well.
-        if !ended && unit(random) < 0.25 {
+        if end == End::Killed && unit(random) < 0.25 {
             let moment = takes.mul_f64(unit(random));
-            let (told, ended) = self.tell(&["resume", "--events", run], Some(moment))?;
-            if !ended {
+            let (told, end) = self.tell(&["resume", "--events", run], Some(moment))?;
+            if end == End::Killed {
                 report.killed_again += 1;
                 kills += 1;
             }
@@ -217,24 +218,48 @@ impl Campaign {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// The events a command tells of until it ends or is killed, and whether it ended by itself.
+    /// The events a command tells of until it ends or is killed, and which it was. One that fails
+    /// by itself is an error, with what it said.
     fn tell(
         &self,
         arguments: &[&str],
         kill_after: Option<Duration>,
-    ) -> Result<(Vec<Value>, bool), String> {
+    ) -> Result<(Vec<Value>, End), String> {
         let mut child = self
             .command(arguments)
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| error.to_string())?;
         let output = child.stdout.take().ok_or("no standard output")?;
-        let reader = std::thread::spawn(move || read_lines(output));
-        let ended = wait_or_kill(&mut child, kill_after)?;
-        let lines = reader.join().map_err(|_| "the reader panicked")?;
-        Ok((lines, ended))
+        let talk = child.stderr.take().ok_or("no standard error")?;
+        let lines = std::thread::spawn(move || read_lines(output));
+        let said = std::thread::spawn(move || read_all(talk));
+        let end = wait_or_kill(&mut child, kill_after);
+        let lines = lines.join().map_err(|_| "the reader panicked")?;
+        let said = said.join().map_err(|_| "the reader panicked")?;
+        match end? {
+            Some(end) => Ok((lines, end)),
+            None => Err(format!("`sifaka {}` failed by itself: {said}", arguments.join(" "))),
+        }
     }
+}
+
+/// How a command ended, if it did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// By itself, and well.
+    Ended,
+    /// By our hand.
+    Killed,
+}
+
+/// What is there to read, as far as it is text.
+fn read_all(mut output: impl Read) -> String {
+    let mut bytes = Vec::new();
+    // What was read until it broke is worth showing.
+    let _ = output.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Whole lines of JSON; the last may be cut off by the kill and does not count.
@@ -250,19 +275,38 @@ fn read_lines(output: impl Read) -> Vec<Value> {
     lines
 }
 
-fn wait_or_kill(child: &mut Child, kill_after: Option<Duration>) -> Result<bool, String> {
+/// Waits for the child, or kills it at its moment; `None` when it failed by itself.
+fn wait_or_kill(child: &mut Child, kill_after: Option<Duration>) -> Result<Option<End>, String> {
+    let mut was_ours = false;
     if let Some(moment) = kill_after {
         #[expect(
             clippy::disallowed_methods,
             reason = "the killer waits in real time, in a thread"
         )]
         std::thread::sleep(moment);
-        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
-            return Ok(status.success());
+        if child.try_wait().map_err(|error| error.to_string())?.is_none() {
+            child.kill().map_err(|error| error.to_string())?;
+            was_ours = true;
         }
-        child.kill().map_err(|error| error.to_string())?;
     }
-    Ok(child.wait().map_err(|error| error.to_string())?.success())
+    // It may have ended between our look and our kill: only its status tells.
+    let status = child.wait().map_err(|error| error.to_string())?;
+    if status.success() {
+        return Ok(Some(End::Ended));
+    }
+    Ok((was_ours && is_by_kill(status)).then_some(End::Killed))
+}
+
+#[cfg(unix)]
+fn is_by_kill(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    const SIGKILL: i32 = 9;
+    status.signal() == Some(SIGKILL)
+}
+
+#[cfg(not(unix))]
+fn is_by_kill(status: ExitStatus) -> bool {
+    !status.success()
 }
 
 /// The next of a sequence of numbers in 0..1 (SplitMix64).
@@ -272,4 +316,32 @@ fn unit(state: &mut u64) -> f64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn end_of(script: &str, kill_after: Option<Duration>) -> Result<(Vec<Value>, End), String> {
+        let folder = std::env::temp_dir();
+        let campaign = Campaign { program: "sh".into(), folder, rounds: 1, seed: 1 };
+        campaign.tell(&["-c", script], kill_after)
+    }
+
+    #[test]
+    fn a_program_that_fails_by_itself_was_not_killed() {
+        let said = end_of("echo no disk >&2; exit 1", None).unwrap_err();
+        assert!(said.contains("failed by itself: no disk"), "{said}");
+        let said = end_of("exit 1", Some(Duration::from_secs(1))).unwrap_err();
+        assert!(said.contains("failed by itself"), "{said}");
+        let by_itself = end_of("kill -9 $$", Some(Duration::from_secs(1)));
+        assert!(by_itself.is_err(), "nor one that somebody else killed");
+    }
+
+    #[test]
+    fn ended_and_killed_are_told_apart() {
+        assert_eq!(end_of("echo 1", None), Ok((vec![1.into()], End::Ended)));
+        let killed = end_of("echo 1; exec sleep 60", Some(Duration::from_millis(200)));
+        assert_eq!(killed.map(|(_, end)| end), Ok(End::Killed));
+    }
 }

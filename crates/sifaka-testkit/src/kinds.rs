@@ -263,7 +263,13 @@ pub fn any_kind() -> BoxedStrategy<EventKind> {
     ];
     let score = (any::<bool>(), share()).prop_map(|(passed, value)| Score { passed, value });
     let checked = (any::<u32>(), name(), validation_result(), nanos()).prop_map(
-        |(index, name, result, seconds)| Checked { index, name: Arc::from(name), result, seconds },
+        |(index, name, result, seconds)| Checked {
+            index,
+            name: Arc::from(name),
+            result,
+            failure: None,
+            seconds,
+        },
     );
     let opening = (
         (id(), words(), words(), option::of(words())),

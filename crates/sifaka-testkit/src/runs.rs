@@ -369,7 +369,7 @@ impl Writer {
                 let index = u32::try_from(place).unwrap_or(u32::MAX);
                 let name: Arc<str> = Arc::from(validators[place].as_str());
                 entries[candidate].results.insert(index, (Arc::clone(&name), result.clone()));
-                Checked { index, name, result, seconds: Nanos(2) }
+                Checked { index, name, result, failure: None, seconds: Nanos(2) }
             });
             self.kinds.push(EventKind::Validated {
                 candidate: u32::try_from(candidate).unwrap_or(u32::MAX),

@@ -89,6 +89,7 @@ pub fn critic_feedback() -> BoxedStrategy<CriticFeedback> {
                 confidence,
                 feedback: feedback.map(Arc::from),
                 proposed_text: proposed.map(Arc::from),
+                candidate: None,
                 evidence,
                 metadata,
                 extra: extra.into(),

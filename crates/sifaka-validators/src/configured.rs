@@ -66,7 +66,7 @@ impl Modifiers {
 ///
 /// An error of the check becomes a result of "could not tell", so that what the settings say of it
 /// holds. Being cancelled, late or out of budget stays an error: that says nothing of the text.
-/// A soft check does not watch, since it must not stop a text.
+/// A soft check does not watch and constrains no model, since it must not stop a text.
 #[derive(Clone)]
 pub struct Configured {
     inner: Arc<dyn Validator>,
@@ -184,6 +184,9 @@ impl Validator for Configured {
     }
 
     fn constraints(&self) -> Vec<Constraint> {
+        if self.set.severity == Some(Severity::Soft) {
+            return Vec::new();
+        }
         self.inner.constraints()
     }
 
@@ -232,5 +235,19 @@ fn stray(spec: &Spec) -> Option<&str> {
     match spec.options().keys().next() {
         Some(first) if key == Some(first) => None,
         _ => argument.split(',').next().filter(|part| !part.trim().is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Length;
+
+    #[test]
+    fn only_a_check_that_decides_constrains() {
+        let hard = Length::words(..=3);
+        assert!(!hard.constraints().is_empty());
+        assert_eq!(hard.clone().weight(0.5).constraints(), hard.constraints());
+        assert!(hard.soft().constraints().is_empty());
     }
 }

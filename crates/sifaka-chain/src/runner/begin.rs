@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use sifaka_core::event::{EndReason, EventKind, Fold};
-use sifaka_core::journal::Resolved;
+use sifaka_core::event::{EndReason, EventKind, Fold, REDACTED};
+use sifaka_core::journal::RunLog;
 use sifaka_core::thought::Entry;
 use sifaka_core::{
-    Budget, Context, Error, ErrorKind, Event, Hash, Id, Journal, Ledger, Result, Score, Thought,
+    Budget, Context, Error, ErrorKind, Event, Hash, Id, Ledger, Result, Score, Thought,
 };
-use sifaka_telemetry::{Performance, Timings};
+use sifaka_telemetry::Performance;
 use tokio::sync::mpsc;
 
 use super::Runner;
@@ -25,12 +25,13 @@ pub(super) enum Begun<'c> {
     Over(Box<Outcome>),
 }
 
-/// What a resumed run starts from.
-enum Found {
-    /// The journal has the run.
-    Recorded(Id, Box<Fold>),
-    /// The Thought is all there is.
-    Given(Id, Box<Thought>),
+/// A run that is taken up: as the journal has it, or made from a Thought.
+struct TakenUp {
+    id: Id,
+    log: Option<Box<dyn RunLog>>,
+    /// What is on record; empty when the Thought is all there is.
+    events: Vec<Event>,
+    thought: Option<Box<Thought>>,
 }
 
 impl<'c> Runner<'c> {
@@ -66,6 +67,7 @@ impl<'c> Runner<'c> {
                     metadata: run.metadata,
                 };
                 runner.emit(started).await?;
+                runner.note_redaction().await?;
                 Ok(Begun::Running(Box::new(runner)))
             }
             Start::Resume(from) => Self::take_up(parts, run, from, context, budget, out).await,
@@ -80,50 +82,49 @@ impl<'c> Runner<'c> {
         budget: Budget,
         out: Option<mpsc::Sender<Arc<Event>>>,
     ) -> Result<Begun<'c>> {
-        let look = Context::new();
-        let found = find(parts, &look, from).await?;
-        let (id, spent, worked) = match &found {
-            Found::Recorded(id, fold) => (id.clone(), fold.usage(), fold.worked()),
-            Found::Given(id, _) => (id.clone(), sifaka_core::Usage::default(), Default::default()),
+        let look = match &run.clock {
+            Some(clock) => Context::builder().clock(Arc::clone(clock)).build(),
+            None => Context::new(),
         };
-        let left =
-            Budget { time: budget.time.map(|time| time.saturating_sub(worked.into())), ..budget };
-        let ledger = Arc::new(Ledger::resumed(left, spent));
+        let TakenUp { id, log, events, thought } = take(parts, &look, from).await?;
+        let mut fold = Fold::of(&events)?;
+        let left = Budget {
+            time: budget.time.map(|time| time.saturating_sub(fold.worked().into())),
+            ..budget
+        };
+        let ledger = Arc::new(Ledger::resumed(left, fold.usage()));
         let ctx = finish_context(context.ledger(ledger), &run, parts);
-        let mut runner = Self::assemble(parts, &ctx, &run, id.clone(), Fold::new(), out);
-        match found {
-            Found::Given(_, thought) => {
-                runner.open_log(&id).await?;
-                runner.emit(EventKind::Imported { thought }).await?;
-            }
-            Found::Recorded(_, fold) => {
-                if let Some(reason) = runner.is_final(&fold) {
-                    let performance = recorded_performance(parts, &look, &id).await?;
-                    let over = outcome(parts, &fold, reason, None, Vec::new(), performance);
-                    return Ok(Begun::Over(Box::new(over)));
-                }
-                runner.open_log(&id).await?;
-                // Read again now that nobody else writes.
-                let journal = parts.journal.as_ref();
-                runner.fold = match journal {
-                    Some(journal) => match journal.fold(&look, &id).await? {
-                        Some(mut fold) => {
-                            fold.load_documents(&look, &**journal).await?;
-                            fold
-                        }
-                        None => *fold,
-                    },
-                    None => *fold,
-                };
-            }
+        let changed = fold.chain_id().is_some_and(|chain| chain != &*parts.id);
+        let mut runner = Self::assemble(parts, &ctx, &run, id, Fold::new(), out);
+        if !changed && let Some(reason) = runner.is_final(&fold) {
+            runner.record.remember(&events);
+            let head = match &parts.journal {
+                Some(journal) => Some(journal.head(&look).await?),
+                None => None,
+            };
+            let performance = runner.record.timings().performance();
+            let over = outcome(parts, &fold, reason, head, Vec::new(), performance);
+            return Ok(Begun::Over(Box::new(over)));
         }
-        let changed = runner.fold.chain_id().is_some_and(|chain| chain != &*parts.id);
+        if let Some(journal) = &parts.journal {
+            fold.load_documents(&look, &**journal).await?;
+        }
+        runner.record.remember(&events);
+        runner.record.log = log;
+        runner.fold = fold;
+        if let Some(thought) = thought {
+            runner.emit(EventKind::Imported { thought }).await?;
+        }
         if changed {
             runner.warnings.push(format!(
-                "the run was begun by the chain {} and goes on with {}",
+                "the run was begun by the chain {} and goes on with {}; its best text is checked anew",
                 runner.fold.chain_id().unwrap_or_default(),
                 parts.id
             ));
+        }
+        if runner.fold.is_redacted() {
+            let warning = "what is on record was redacted, and the run goes on from that";
+            runner.warnings.push(warning.to_owned());
         }
         runner.ctx = runner.ctx.with_caller(Arc::new(Gate::new(
             parts,
@@ -131,7 +132,16 @@ impl<'c> Runner<'c> {
             runner.fold.round().calls.clone(),
         )));
         runner.emit(EventKind::RunResumed { chain_id: Arc::clone(&parts.id), changed }).await?;
+        runner.note_redaction().await?;
         Ok(Begun::Running(Box::new(runner)))
+    }
+
+    /// Says in the record that it was redacted, once.
+    async fn note_redaction(&mut self) -> Result<()> {
+        if self.parts.redaction.is_none() || self.fold.is_redacted() {
+            return Ok(());
+        }
+        self.emit(EventKind::Noted { name: Arc::from(REDACTED), data: true.into() }).await
     }
 
     fn assemble(
@@ -142,9 +152,9 @@ impl<'c> Runner<'c> {
         fold: Fold,
         out: Option<mpsc::Sender<Arc<Event>>>,
     ) -> Self {
-        let record = Recorder::new(parts, id, out);
+        let record = Recorder::new(parts, id, Arc::clone(ctx.clock()), out);
         let gate = Gate::new(parts, record.requests(), Vec::new());
-        let ctx = ctx.with_observer(record.observer()).with_caller(Arc::new(gate));
+        let ctx = ctx.with_observer(record.inbox()).with_caller(Arc::new(gate));
         Self {
             parts,
             started: ctx.monotonic(),
@@ -188,51 +198,39 @@ fn finish_context(mut builder: sifaka_core::ContextBuilder, run: &Run, parts: &P
     }
 }
 
-async fn find(parts: &Parts, ctx: &Context, from: ResumeFrom) -> Result<Found> {
-    match (from, &parts.journal) {
-        (ResumeFrom::Id(_), None) => Err(Error::configuration(
-            "chain",
-            "a run is resumed by its id, but there is no journal",
-        )
-        .suggest("build the chain with .journal(…), or resume a Thought")),
-        (ResumeFrom::Id(id), Some(journal)) => {
-            let Resolved { run_id, .. } = journal.resolve(ctx, &id).await?;
-            let fold = journal.fold(ctx, &run_id).await?.ok_or_else(|| {
-                Error::new(
-                    ErrorKind::NotFound,
-                    "journal",
-                    "resume",
-                    format!("what run {run_id} contained was erased"),
-                )
-                .suggest("begin a new run")
-            })?;
-            Ok(Found::Recorded(run_id, Box::new(fold)))
+/// Takes the run, so that nobody else writes to it, and then reads it.
+async fn take(parts: &Parts, ctx: &Context, from: ResumeFrom) -> Result<TakenUp> {
+    let (id, thought) = match (from, &parts.journal) {
+        (ResumeFrom::Id(_), None) => {
+            let message = "a run is resumed by its id, but there is no journal";
+            return Err(Error::configuration("chain", message)
+                .suggest("build the chain with .journal(…), or resume a Thought"));
         }
-        (ResumeFrom::Thought(thought), journal) => {
-            let first = thought.iterations().last().map(|entry| match entry {
-                Entry::Thought(first) => first.id().clone(),
-                Entry::Reference(reference) => reference.id,
-            });
-            let id = thought.run_id().cloned().or(first).unwrap_or_else(|| thought.id().clone());
-            if let Some(journal) = journal
-                && let Some(fold) = journal.fold(ctx, &id).await?
-            {
-                return Ok(Found::Recorded(id, Box::new(fold)));
-            }
-            Ok(Found::Given(id, thought))
-        }
+        (ResumeFrom::Id(id), Some(journal)) => (journal.resolve(ctx, &id).await?.run_id, None),
+        (ResumeFrom::Thought(thought), _) => (run_of(&thought), Some(thought)),
+    };
+    let Some(journal) = &parts.journal else {
+        return Ok(TakenUp { id, log: None, events: Vec::new(), thought });
+    };
+    let log = Some(journal.open_run(ctx, &id).await?);
+    let events = journal.events(ctx, &id).await?;
+    if events.is_empty() && thought.is_none() {
+        let message = format!("what run {id} contained was erased");
+        return Err(Error::new(ErrorKind::NotFound, "journal", "resume", message)
+            .suggest("begin a new run"));
     }
+    // A run that is on record is taken up from there.
+    let thought = thought.filter(|_| events.is_empty());
+    Ok(TakenUp { id, log, events, thought })
 }
 
-async fn recorded_performance(parts: &Parts, ctx: &Context, id: &Id) -> Result<Performance> {
-    let mut timings = Timings::default();
-    if let Some(journal) = &parts.journal {
-        let journal: &dyn Journal = &**journal;
-        for event in journal.events(ctx, id).await? {
-            timings.observe(&event.kind);
-        }
-    }
-    Ok(timings.performance())
+/// The run a Thought belongs to: what it says, or the first of its iterations.
+fn run_of(thought: &Thought) -> Id {
+    let first = thought.iterations().last().map(|entry| match entry {
+        Entry::Thought(first) => first.id().clone(),
+        Entry::Reference(reference) => reference.id,
+    });
+    thought.run_id().cloned().or(first).unwrap_or_else(|| thought.id().clone())
 }
 
 pub(super) fn outcome(

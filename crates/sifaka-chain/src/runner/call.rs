@@ -54,8 +54,7 @@ impl Caller for Gate {
             let ask = model.generate(ctx, request);
             paid(ctx, model, request, contain(ctx, ask)).await
         };
-        let mut response = guard.call(ctx, once).await?;
-        fill_usage(model, request, &mut response);
+        let response = guard.call(ctx, once).await?;
         let name: Arc<str> = Arc::from(model.name());
         let kind = EventKind::Called {
             component: Arc::from(ctx.component()),
@@ -107,10 +106,9 @@ pub(super) async fn paid(
         estimate.cost = model.price().map_or(Cost::ZERO, |price| price.of(&usage));
     }
     let charge = Charge(Some(ctx.ledger().reserve(estimate)?));
-    let response = answer.await?;
-    let mut usage = response.usage;
-    price_usage(model, &mut usage);
-    charge.settle(usage);
+    let mut response = answer.await?;
+    fill_usage(model, request, &mut response);
+    charge.settle(response.usage);
     Ok(response)
 }
 
@@ -133,20 +131,17 @@ impl Drop for Charge {
     }
 }
 
-fn price_usage(model: &dyn Model, usage: &mut Usage) {
-    usage.calls = usage.calls.max(1);
-    if usage.cost.is_none() {
-        usage.cost = model.price().map(|price| price.of(usage));
-    }
-}
-
 /// Fills in what the provider did not say: our count of tokens, marked as such, and the cost.
-pub(super) fn fill_usage(model: &dyn Model, request: &Request, response: &mut Response) {
+fn fill_usage(model: &dyn Model, request: &Request, response: &mut Response) {
     if response.usage.tokens() == 0 {
         response.usage.input_tokens = prompt_tokens(model, request);
         response.usage.output_tokens =
             response.completions.iter().map(|c| model.count_tokens(&c.text).tokens).sum();
         response.usage.estimated = true;
     }
-    price_usage(model, &mut response.usage);
+    let usage = &mut response.usage;
+    usage.calls = usage.calls.max(1);
+    if usage.cost.is_none() {
+        usage.cost = model.price().map(|price| price.of(usage));
+    }
 }

@@ -31,7 +31,7 @@ impl Runner<'_> {
                 let review = Review {
                     thought,
                     model: &parts.model,
-                    retrievers: &parts.critic_retrievers,
+                    retrievers: &parts.guarded_retrievers,
                     validators: &parts.validators,
                     tools: &parts.tools,
                     prompts: &parts.prompts,

@@ -41,7 +41,7 @@ impl Runner<'_> {
     }
 
     /// What comes after the critics.
-    pub(super) fn next(&self) -> Result<Next> {
+    pub(super) async fn next(&mut self) -> Result<Next> {
         // A critic's proposal may have passed.
         if let Some(reason) = self.enough()? {
             return Ok(Next::End(reason));
@@ -50,14 +50,20 @@ impl Runner<'_> {
             return Err(Error::new(ErrorKind::Internal, "chain", "decide", "no run has begun"));
         };
         let attempts = self.attempts();
-        let decision = self.parts.policy.decide(&Progress {
+        let statistics = match &self.parts.journal {
+            Some(journal) if self.parts.policy.wants_statistics() => {
+                journal.statistics(&self.ctx, &self.parts.options.name).await?
+            }
+            _ => None,
+        };
+        let progress = Progress {
             thought,
             attempts: &attempts,
             left: self.max_iterations.saturating_sub(thought.iteration()),
             guided: self.parts.model.capabilities().guided,
-            statistics: None,
-        })?;
-        Ok(match decision {
+            statistics: statistics.as_ref(),
+        };
+        Ok(match self.parts.policy.decide(&self.ctx, &progress)? {
             Decision::Stop { reason } => Next::End(EndReason::Policy { message: reason }),
             decision => {
                 let thought_id = Id::new(&self.ctx);

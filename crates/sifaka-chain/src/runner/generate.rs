@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use sifaka_core::event::{CallPurpose, Cut, EventKind, Nanos, Prompted};
-use sifaka_core::model::{Capabilities, Message, Request};
+use sifaka_core::event::{CallPurpose, Cut, EventKind, Nanos, Prompted, Transition};
+use sifaka_core::model::{Capabilities, Message, Model, Request};
 use sifaka_core::policy::Decision;
 use sifaka_core::prompt::Task;
-use sifaka_core::{Constraint, Error, ErrorKind, Result};
+use sifaka_core::{Constraint, Error, ErrorKind, Failure, Result};
+use sifaka_resilience::falls_back;
 
-use super::call::{fill_usage, paid};
+use super::call::paid;
 use super::stream::{self, Watching};
 use super::wave::contain;
 use super::{Runner, window};
+use crate::chain::Writer;
 use crate::options::Guide;
 
 impl Runner<'_> {
@@ -35,51 +37,73 @@ impl Runner<'_> {
         }
     }
 
+    /// Asks the model, and those that stand in for it when it fails, one after the other.
     async fn write(&mut self, candidates: u32, have: u32) -> Result<()> {
         let parts = self.parts;
-        let (request, cut) = self.request(candidates, have)?;
-        let model: Arc<str> = Arc::from(parts.model.name());
-        let prompted = Box::new(prompted(&model, &request, CallPurpose::Generate, cut));
+        let mut writers = parts.writers.iter().peekable();
+        while let Some(writer) = writers.next() {
+            let failed = match self.write_with(writer, candidates, have).await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            match writers.peek() {
+                Some(next) if falls_back(failed.kind()) && !self.record.is_broken() => {
+                    let transition = Transition::FellBack {
+                        to: Arc::from(next.model.name()),
+                        failure: Failure::from(&failed),
+                    };
+                    let component = Arc::from(writer.guard.component());
+                    self.emit(EventKind::Resilience { component, transition }).await?;
+                }
+                _ => return Err(failed),
+            }
+        }
+        Err(Error::new(ErrorKind::Internal, "chain", "generate", "there is no model"))
+    }
+
+    async fn write_with(&mut self, writer: &Writer, candidates: u32, have: u32) -> Result<()> {
+        let parts = self.parts;
+        let model = &writer.model;
+        let (request, cut) = self.request(model, candidates, have)?;
+        let name: Arc<str> = Arc::from(model.name());
+        let prompted = Box::new(prompted(&name, &request, CallPurpose::Generate, cut));
         self.emit(EventKind::Prompted(prompted)).await?;
         self.settle().await?;
 
-        let ctx = self.ctx.for_component(Arc::clone(&model));
+        let ctx = self.ctx.for_component(Arc::clone(&name));
         let started = ctx.monotonic();
         let watching = Watching::of(parts);
         let teller = self.record.teller(&ctx, self.fold.next_seq());
-        let streams = parts.model.capabilities().streaming || self.record.is_followed();
-        let answered = if streams && (teller.is_some() || !watching.is_empty()) {
-            let (teller, watching) = (teller.as_ref(), &watching);
-            let request = &request;
-            let idle = parts.options.resilience.idle_timeout;
+        let streams = model.capabilities().streaming || self.record.is_followed();
+        let (asked, follow) = (&request, stream::Follow::new(teller, &watching, parts));
+        let answered = if streams && follow.is_needed() {
+            let follow = &follow;
             let once = |ctx| async move {
-                let ask = stream::follow(ctx, &*parts.model, request, teller, watching, idle);
-                paid(ctx, &*parts.model, request, contain(ctx, ask)).await
+                let ask = follow.read(ctx, &**model, asked);
+                paid(ctx, &**model, asked, contain(ctx, ask)).await
             };
             // A stream may be long; only its pauses are limited.
-            parts.model_guard.call_within(&ctx, None, once).await
+            self.attend(writer.guard.call_within(&ctx, None, once)).await?
         } else {
-            let request = &request;
             let once = |ctx| async move {
-                let ask = parts.model.generate(ctx, request);
-                paid(ctx, &*parts.model, request, contain(ctx, ask)).await
+                let ask = model.generate(ctx, asked);
+                paid(ctx, &**model, asked, contain(ctx, ask)).await
             };
-            parts.model_guard.call(&ctx, once).await
+            self.attend(writer.guard.call(&ctx, once)).await?
         };
-        let mut response = answered?;
+        let response = answered?;
         if response.completions.is_empty() {
             return Err(Error::new(
                 ErrorKind::InvalidResponse,
-                &*model,
+                &*name,
                 "generate",
                 "the model gave no completion",
             )
             .suggest("try again, or another model"));
         }
-        fill_usage(&*parts.model, &request, &mut response);
         let seconds = Nanos::from(ctx.monotonic().saturating_sub(started));
         self.emit(EventKind::Generated {
-            model,
+            model: name,
             completions: response.completions,
             usage: response.usage,
             provider: response.provider,
@@ -89,7 +113,12 @@ impl Runner<'_> {
         .await
     }
 
-    fn request(&self, candidates: u32, have: u32) -> Result<(Request, Vec<Cut>)> {
+    fn request(
+        &self,
+        model: &Arc<dyn Model>,
+        candidates: u32,
+        have: u32,
+    ) -> Result<(Request, Vec<Cut>)> {
         let parts = self.parts;
         let options = &parts.options;
         let Some(thought) = self.fold.thought() else {
@@ -99,11 +128,11 @@ impl Runner<'_> {
             Decision::Repair => thought.parent(),
             _ => None,
         };
-        let count = |text: &str| parts.model.count_tokens(text).tokens;
+        let count = |text: &str| model.count_tokens(text).tokens;
         let assembled = parts.prompts.assemble(&Task {
             thought,
             previous: previous.as_ref(),
-            window: window(parts),
+            window: window(parts, &**model),
             count: &count,
         })?;
         let mut request = Request::new(Message::user(assembled.text));
@@ -115,8 +144,9 @@ impl Runner<'_> {
         // the same seed would give the same text.
         let step = u64::from(thought.iteration()) << 16 | u64::from(have);
         request.seed = options.seed.map(|seed| seed.wrapping_add(step));
-        if options.guide == Guide::Auto && !parts.constraints.is_empty() {
-            let can = parts.model.capabilities();
+        let asked_for = matches!(self.fold.round().decision, Decision::Constrained { .. });
+        if (asked_for || options.guide == Guide::Auto) && !parts.constraints.is_empty() {
+            let can = model.capabilities();
             request.constraints =
                 parts.constraints.iter().filter(|(_, c)| keeps(&can, c)).cloned().collect();
         }

@@ -15,12 +15,14 @@ mod stream;
 mod validate;
 mod wave;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use sifaka_core::event::{EndReason, EventKind, Fold, Nanos};
 use sifaka_core::retriever::Stage;
-use sifaka_core::{Context, Error, ErrorKind, Event, Failure, Result};
+use sifaka_core::{Context, Error, ErrorKind, Event, Failure, Model, Result};
 use tokio::sync::mpsc;
 
 use crate::chain::Parts;
@@ -29,6 +31,7 @@ use crate::run::Run;
 use begin::Begun;
 use decide::Next;
 use record::Recorder;
+use wave::panic_words;
 
 /// Runs a run.
 pub(crate) async fn execute(run: Run, out: Option<mpsc::Sender<Arc<Event>>>) -> Result<Outcome> {
@@ -36,15 +39,20 @@ pub(crate) async fn execute(run: Run, out: Option<mpsc::Sender<Arc<Event>>>) -> 
     match Runner::begin(&parts, run, out).await? {
         Begun::Over(outcome) => Ok(*outcome),
         Begun::Running(mut runner) => {
-            let ended = runner.go().await;
+            // Policies, predicates and counters are the user's code too.
+            let ended = AssertUnwindSafe(runner.go()).catch_unwind().await;
+            let ended = ended.unwrap_or_else(|panic| {
+                let message = format!("a part of it panicked: {}", panic_words(&*panic));
+                Err(Error::new(ErrorKind::Internal, "chain", "run", message))
+            });
             runner.end(ended).await
         }
     }
 }
 
 /// How many tokens a prompt may have: the model's window less what the answer may take.
-pub(crate) fn window(parts: &Parts) -> Option<u64> {
-    let capabilities = parts.model.capabilities();
+pub(crate) fn window(parts: &Parts, model: &dyn Model) -> Option<u64> {
+    let capabilities = model.capabilities();
     let answer = parts.options.sampling.max_tokens.or(capabilities.max_output_tokens);
     capabilities.context_window.map(|window| window.saturating_sub(answer.unwrap_or(0)).max(1))
 }
@@ -78,7 +86,7 @@ impl Runner<'_> {
             // A critic's own text is a candidate like any other.
             self.validate().await?;
             self.choose().await?;
-            match self.next()? {
+            match self.next().await? {
                 Next::End(reason) => return Ok(reason),
                 Next::Iterate(kind) => self.emit(kind).await?,
             }
@@ -134,6 +142,14 @@ impl Runner<'_> {
     }
 
     async fn fail(&mut self, error: Error, seconds: Nanos) -> Error {
+        let error = self.record_failure(error, seconds).await;
+        if self.parts.options.timings {
+            self.parts.aggregator.merge(&self.record.timings());
+        }
+        self.with_work(error)
+    }
+
+    async fn record_failure(&mut self, error: Error, seconds: Nanos) -> Error {
         if !self.record.is_broken() && self.fold.thought().is_some() {
             let failed = EventKind::RunFailed { failure: Failure::from(&error), seconds };
             let closed = match self.emit(failed).await {
@@ -142,11 +158,10 @@ impl Runner<'_> {
             };
             if let Err(unwritten) = closed {
                 // Both matter: why there is no answer, and that the record lacks its end.
-                return self
-                    .with_work(error.suggest(format!("the record is incomplete: {unwritten}")));
+                return error.suggest(format!("the record is incomplete: {unwritten}"));
             }
         }
-        self.with_work(error)
+        error
     }
 
     fn with_work(&self, error: Error) -> Error {

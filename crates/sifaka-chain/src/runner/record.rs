@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use sifaka_core::event::{EventKind, Fold};
 use sifaka_core::journal::RunLog;
 use sifaka_core::model::Delta;
-use sifaka_core::{Context, Error, Event, Hash, Id, Observer, Result};
+use sifaka_core::{Clock, Context, Error, Event, Hash, Id, Observer, Result};
 use sifaka_telemetry::Timings;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::chain::Parts;
 use crate::redact::Redaction;
@@ -23,12 +24,29 @@ pub(super) struct Request {
 }
 
 /// Hears of retries and breakers from inside calls.
-#[derive(Default)]
-struct Inbox(Mutex<Vec<EventKind>>);
+pub(super) struct Inbox {
+    clock: Arc<dyn Clock>,
+    heard: Mutex<Vec<(Timestamp, EventKind)>>,
+    bell: Notify,
+}
+
+impl Inbox {
+    /// Completes when there is something to put on record.
+    pub(super) async fn rings(&self) {
+        self.bell.notified().await;
+    }
+
+    fn take(&self) -> Vec<(Timestamp, EventKind)> {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if heard.is_empty() { Vec::new() } else { std::mem::take(&mut *heard) }
+    }
+}
 
 impl Observer for Inbox {
     fn observe(&self, kind: EventKind) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(kind);
+        let heard = (self.clock.now(), kind);
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).push(heard);
+        self.bell.notify_one();
     }
 }
 
@@ -42,7 +60,6 @@ pub(super) struct Recorder {
     dirty: bool,
     broken: bool,
     timings: Option<Timings>,
-    storage: Duration,
     inbox: Arc<Inbox>,
     redaction: Option<Redaction>,
     requests: mpsc::Sender<Request>,
@@ -50,7 +67,12 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(parts: &Parts, run_id: Id, out: Option<mpsc::Sender<Arc<Event>>>) -> Self {
+    pub(super) fn new(
+        parts: &Parts,
+        run_id: Id,
+        clock: Arc<dyn Clock>,
+        out: Option<mpsc::Sender<Arc<Event>>>,
+    ) -> Self {
         let (requests, requested) = mpsc::channel(REQUESTS);
         Self {
             run_id,
@@ -60,16 +82,22 @@ impl Recorder {
             dirty: false,
             broken: false,
             timings: parts.options.timings.then(Timings::default),
-            storage: Duration::ZERO,
-            inbox: Arc::default(),
+            inbox: Arc::new(Inbox { clock, heard: Mutex::default(), bell: Notify::new() }),
             redaction: parts.redaction.clone(),
             requests,
             requested,
         }
     }
 
-    pub(super) fn observer(&self) -> Arc<dyn Observer> {
-        Arc::clone(&self.inbox) as Arc<dyn Observer>
+    pub(super) fn inbox(&self) -> Arc<Inbox> {
+        Arc::clone(&self.inbox)
+    }
+
+    /// Takes the timings of what happened before the run was left.
+    pub(super) fn remember(&mut self, events: &[Event]) {
+        if let Some(timings) = &mut self.timings {
+            events.iter().for_each(|event| timings.observe(&event.kind));
+        }
     }
 
     pub(super) fn requests(&self) -> mpsc::Sender<Request> {
@@ -100,23 +128,28 @@ impl Recorder {
         fold: &mut Fold,
         kind: EventKind,
     ) -> Result<()> {
-        let observed = {
-            let mut inbox = self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if inbox.is_empty() { Vec::new() } else { std::mem::take(&mut *inbox) }
-        };
-        for kind in observed {
-            self.emit_one(ctx, fold, kind).await?;
-        }
-        self.emit_one(ctx, fold, kind).await
+        self.hear(fold).await?;
+        self.emit_one(ctx.now(), fold, kind).await
     }
 
-    async fn emit_one(&mut self, ctx: &Context, fold: &mut Fold, kind: EventKind) -> Result<()> {
-        let event = Arc::new(Event {
-            run_id: self.run_id.clone(),
-            seq: fold.next_seq(),
-            time: ctx.now(),
-            kind,
-        });
+    /// Puts on record what was heard from inside calls.
+    pub(super) async fn hear(&mut self, fold: &mut Fold) -> Result<()> {
+        let heard = self.inbox.take();
+        if heard.is_empty() {
+            return Ok(());
+        }
+        for (time, kind) in heard {
+            self.emit_one(time, fold, kind).await?;
+        }
+        // It need not be safe before the call goes on, but it should be soon.
+        let Some(log) = &mut self.log else { return Ok(()) };
+        let flushed = log.flush().await;
+        flushed.map_err(|error| broke(&mut self.broken, error))
+    }
+
+    async fn emit_one(&mut self, time: Timestamp, fold: &mut Fold, kind: EventKind) -> Result<()> {
+        let run_id = self.run_id.clone();
+        let event = Arc::new(Event { run_id, seq: fold.next_seq(), time, kind });
         fold.apply(&event)?;
         if let Some(timings) = &mut self.timings {
             timings.observe(&event.kind);
@@ -147,7 +180,7 @@ impl Recorder {
         {
             let started = ctx.monotonic();
             let committed = log.commit().await;
-            self.storage += ctx.monotonic().saturating_sub(started);
+            self.waited(ctx.monotonic().saturating_sub(started));
             committed.map_err(|error| broke(&mut self.broken, error))?;
             self.dirty = false;
         }
@@ -172,7 +205,7 @@ impl Recorder {
             Some(log) => {
                 let started = ctx.monotonic();
                 let closed = log.close().await;
-                self.storage += ctx.monotonic().saturating_sub(started);
+                self.waited(ctx.monotonic().saturating_sub(started));
                 Some(closed.map_err(|error| broke(&mut self.broken, error))?)
             }
         };
@@ -187,13 +220,15 @@ impl Recorder {
         }
     }
 
+    fn waited(&mut self, time: Duration) {
+        if let Some(timings) = &mut self.timings {
+            timings.add_storage(time);
+        }
+    }
+
     /// The timings of the run.
     pub(super) fn timings(&mut self) -> Timings {
-        let mut timings = self.timings.take().unwrap_or_default();
-        if !self.storage.is_zero() {
-            timings.add_storage(self.storage);
-        }
-        timings
+        self.timings.take().unwrap_or_default()
     }
 }
 

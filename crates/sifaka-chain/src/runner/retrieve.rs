@@ -58,6 +58,15 @@ impl Runner<'_> {
         drop(wave);
         answers.sort_by_key(|(index, ..)| *index);
         let mut seen: Vec<Arc<str>> = Vec::new();
+        if self.fold.round().has_retrieved(stage) {
+            let found = match stage {
+                Stage::PreGeneration => thought.pre_generation_context(),
+                Stage::PostGeneration => thought.post_generation_context(),
+            };
+            for document in found {
+                is_new(document, &mut seen);
+            }
+        }
         for (index, found, seconds) in answers {
             let Some(retriever) = retrievers.get(index as usize) else { continue };
             match found {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sifaka_core::event::{Checked, EventKind, Nanos, Step};
+use sifaka_core::event::{Checked, EventKind, Nanos};
 use sifaka_core::{Draft, Failure, Result, Score, ValidationResult};
 
 use super::Runner;
@@ -36,23 +36,24 @@ impl Runner<'_> {
         while let Some(mut ready) = self.ready(&mut wave).await? {
             ready.sort_by_key(|(candidate, index, ..)| (*candidate, *index));
             let mut results: Vec<(u32, Vec<Checked>)> = Vec::new();
+
             for (candidate, index, result, seconds) in ready {
                 let Some(check) = parts.checks.get(index as usize) else { continue };
+                let mut failure = None;
                 let mut result = match result {
                     Ok(result) => result,
                     Err(error) if ends_the_run(&error) => return Err(error),
                     Err(error) => {
                         let result = ValidationResult::unknown(error.message());
-                        let failure = Failure::from(&error.in_component(&*check.name));
-                        let step = Step::Validator(index);
-                        self.emit(EventKind::Failed { step, failure, seconds }).await?;
+                        failure = Some(Failure::from(&error.in_component(&*check.name)));
                         result
                     }
                 };
                 result.severity = check.severity.unwrap_or(result.severity);
                 result.weight = check.weight.unwrap_or(result.weight);
                 result.on_unknown = check.on_unknown.unwrap_or(result.on_unknown);
-                let checked = Checked { index, name: Arc::clone(&check.name), result, seconds };
+                let checked =
+                    Checked { index, name: Arc::clone(&check.name), result, failure, seconds };
                 match results.last_mut() {
                     Some((last, list)) if *last == candidate => list.push(checked),
                     _ => results.push((candidate, vec![checked])),

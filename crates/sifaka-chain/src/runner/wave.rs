@@ -1,5 +1,6 @@
 //! Components at work side by side.
 
+use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -48,6 +49,7 @@ impl Runner<'_> {
             return Ok(None);
         }
         self.settle().await?;
+        let inbox = self.record.inbox();
         loop {
             tokio::select! {
                 biased;
@@ -58,6 +60,7 @@ impl Runner<'_> {
                     // A component that was cancelled meanwhile does not wait for the answer.
                     let _ = done.send(());
                 }
+                () = inbox.rings() => self.record.hear(&mut self.fold).await?,
                 value = wave.waiting.next() => match value {
                     None => return Ok(None),
                     Some(value) => {
@@ -73,6 +76,30 @@ impl Runner<'_> {
     }
 }
 
+impl Runner<'_> {
+    /// Waits for a call, and puts on record what is heard from inside it meanwhile.
+    pub(super) async fn attend<T>(&mut self, call: impl Future<Output = T>) -> Result<T> {
+        let inbox = self.record.inbox();
+        tokio::pin!(call);
+        loop {
+            tokio::select! {
+                biased;
+                value = &mut call => return Ok(value),
+                () = inbox.rings() => self.record.hear(&mut self.fold).await?,
+            }
+        }
+    }
+}
+
+/// The words of a panic.
+pub(super) fn panic_words(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without a message".to_owned())
+}
+
 /// Runs a component's future to its end, the run's end, or its panic, which becomes an error.
 pub(super) async fn contain<T>(
     ctx: &Context,
@@ -81,11 +108,7 @@ pub(super) async fn contain<T>(
     match AssertUnwindSafe(ctx.run(future)).catch_unwind().await {
         Ok(result) => result,
         Err(panic) => {
-            let words = panic
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_else(|| "without a message".to_owned());
+            let words = panic_words(&*panic);
             Err(Error::new(
                 ErrorKind::Internal,
                 ctx.component(),

@@ -116,3 +116,32 @@ async fn money_is_counted_and_capped() {
     assert!(matches!(outcome.reason(), EndReason::Budget { .. }), "{:?}", outcome.reason());
     assert_eq!(outcome.cost(), Some(Cost::from_dollars(0.0022)));
 }
+
+struct Bare;
+
+#[async_trait::async_trait]
+impl Model for Bare {
+    fn name(&self) -> &'static str {
+        "bare"
+    }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+    async fn generate(&self, _: &Context, _: &Request) -> Result<Response> {
+        Ok(Response::text("a text of some length that says nothing of its usage"))
+    }
+}
+
+#[tokio::test]
+async fn tokens_are_counted_for_a_model_that_does_not_count_them() {
+    let chain = sifaka_chain::Chain::builder(Bare)
+        .validate(sifaka_core::check("no", |_| false))
+        .stop(sifaka_chain::Stop { oscillation: false, ..Default::default() })
+        .max_iterations(50)
+        .budget(Budget::tokens(300))
+        .build()
+        .unwrap();
+    let outcome = chain.run("Write.").await.unwrap();
+    assert!(matches!(outcome.reason(), EndReason::Budget { .. }), "{:?}", outcome.reason());
+    assert!(outcome.usage().estimated && outcome.usage().tokens() <= 300 + 17);
+}

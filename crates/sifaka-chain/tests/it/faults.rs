@@ -133,3 +133,74 @@ async fn every_critic_failing_still_leaves_a_repair() {
     assert!(first.critic_feedback().is_empty());
     assert_eq!(&*first.failures()[0].component, "broken");
 }
+
+#[tokio::test]
+async fn a_fallback_takes_over_and_that_is_on_record() {
+    let journal = std::sync::Arc::new(sifaka_store::MemoryJournal::new());
+    let down = Script::new([Act::Fail(ErrorKind::Unavailable)]);
+    let spare = Script::says(["good"]).named("spare");
+    let chain = wants_good(down.clone())
+        .fallback(spare.clone())
+        .journal(std::sync::Arc::clone(&journal) as std::sync::Arc<dyn sifaka_core::Journal>)
+        .build()
+        .unwrap();
+    let outcome = chain.run("Write.").await.unwrap();
+    assert!(outcome.passed());
+    assert_eq!((down.calls(), spare.calls()), (1, 1));
+    let ctx = sifaka_core::Context::new();
+    let events = sifaka_core::Journal::events(&*journal, &ctx, outcome.run_id()).await.unwrap();
+    let kinds: Vec<&str> = events.iter().map(|event| event.kind.name()).collect();
+    assert_eq!(
+        kinds[1..5],
+        ["prompted", "resilience", "prompted", "generated"],
+        "each model's prompt is on record"
+    );
+    // A mistake in the request is no reason to ask somebody else.
+    let wrong = Script::new([Act::Fail(ErrorKind::InvalidInput)]);
+    let spare = Script::says(["good"]).named("spare");
+    let chain = wants_good(wrong).fallback(spare.clone()).build().unwrap();
+    assert_eq!(chain.run("Write.").await.unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(spare.calls(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_is_told_of_before_the_wait_and_with_its_own_time() {
+    use futures_util::StreamExt;
+    let model = Script::new([Act::Fail(ErrorKind::Overloaded), Act::Say("good")]);
+    let chain = wants_good(model).resilience(Resilience::default()).build().unwrap();
+    let mut stream = chain.run("Write.").stream();
+    let started = tokio::time::Instant::now();
+    let mut told_after = None;
+    while let Some(event) = stream.next().await {
+        if matches!(event.unwrap().kind, sifaka_core::EventKind::Resilience { .. }) {
+            told_after = Some(started.elapsed());
+        }
+    }
+    assert!(told_after.unwrap() < Duration::from_millis(500), "{told_after:?}");
+    let outcome = stream.outcome().await.unwrap();
+    assert_eq!(outcome.usage().calls, 2, "the try that failed counts as a call");
+}
+
+#[tokio::test]
+async fn a_policy_that_panics_fails_its_run_alone() {
+    struct Moody;
+    impl sifaka_core::Policy for Moody {
+        fn name(&self) -> &'static str {
+            "moody"
+        }
+        fn decide(
+            &self,
+            _: &sifaka_core::Context,
+            progress: &sifaka_core::policy::Progress<'_>,
+        ) -> sifaka_core::Result<sifaka_core::policy::Decision> {
+            assert!(progress.thought.prompt() != "1", "not this one");
+            Ok(sifaka_core::policy::Decision::Repair)
+        }
+    }
+    let chain = wants_good(Script::says(["bad", "worse", "worst"])).policy(Moody).build().unwrap();
+    let outcomes = chain.run_many(["0", "1", "2"], 3).await;
+    assert_eq!(outcomes[1].as_ref().unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(outcomes[0].as_ref().unwrap().thought().prompt(), "0");
+    assert_eq!(outcomes[2].as_ref().unwrap().thought().prompt(), "2");
+    assert_eq!(chain.performance().runs, 3, "failed runs are in the timings too");
+}

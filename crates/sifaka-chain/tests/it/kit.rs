@@ -1,4 +1,5 @@
 //! Parts that do what a test says and count how often they were asked.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a part of a test")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,6 +30,7 @@ pub(crate) struct Script {
     asked: Arc<Mutex<Vec<Request>>>,
     calls: Arc<AtomicUsize>,
     max_candidates: u32,
+    name: &'static str,
     pub(crate) window: Option<u64>,
 }
 
@@ -39,12 +41,18 @@ impl Script {
             asked: Arc::default(),
             calls: Arc::default(),
             max_candidates: 4,
+            name: "script",
             window: None,
         }
     }
 
     pub(crate) fn says(texts: impl IntoIterator<Item = &'static str>) -> Self {
         Self::new(texts.into_iter().map(Act::Say))
+    }
+
+    pub(crate) fn named(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
     }
 
     pub(crate) fn calls(&self) -> usize {
@@ -68,8 +76,8 @@ impl Script {
 
 #[async_trait]
 impl Model for Script {
-    fn name(&self) -> &'static str {
-        "script"
+    fn name(&self) -> &str {
+        self.name
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use sifaka_core::{Context, Error, ErrorKind, Journal, critic_fn};
+use sifaka_chain::Chain;
+use sifaka_core::{Context, Error, ErrorKind, Journal, critic_fn, model_fn};
 use sifaka_store::MemoryJournal;
 
 use crate::kit::{Finds, Script, wants_good};
@@ -142,4 +143,37 @@ async fn lesson_12_prompts_do_not_grow_with_every_round() {
     let lengths: Vec<usize> = model.prompts()[1..].iter().map(String::len).collect();
     let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
     assert!(most - least < 8, "{lengths:?}");
+}
+
+/// A chain keeps the timings of its parts from run to run, and nothing of the runs themselves.
+#[tokio::test]
+async fn lesson_12_nothing_grows_with_the_number_of_runs() {
+    let model = model_fn("model", |_| async { Ok("good") });
+    let chain = Chain::builder(model)
+        .validate(sifaka_core::check("good", |text| text.contains("good")))
+        .critic(Finds::new("c", "x"))
+        .build()
+        .unwrap();
+    let parts = || -> Vec<String> {
+        chain.performance().components.into_iter().map(|part| part.component).collect()
+    };
+    let mut few = Vec::new();
+    for n in 0..2_000 {
+        // A prompt and a label that no other run has: neither may become a key that stays.
+        let prompt: Arc<str> = format!("Write number {n}.").into();
+        let trace = Arc::downgrade(&prompt);
+        let outcome = chain.run(prompt).tag("n", n.to_string()).await.unwrap();
+        assert!(trace.upgrade().is_some(), "the outcome holds the very prompt");
+        drop(outcome);
+        assert!(trace.upgrade().is_none(), "something still holds run {n}");
+        if n == 9 {
+            few = parts();
+        }
+    }
+    let mut many = parts();
+    few.sort();
+    many.sort();
+    assert!(!few.is_empty());
+    assert_eq!(many, few, "as many entries after 2,000 runs as after 10");
+    assert_eq!(chain.performance().runs, 2_000);
 }

@@ -1,4 +1,5 @@
 //! What retrievers find, and who sees it.
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::{Arc, Mutex};
 
@@ -138,4 +139,31 @@ async fn what_does_not_fit_the_window_is_cut_and_the_cut_is_on_record() {
         _ => None,
     });
     assert!(cut.unwrap().what.contains("big.md"));
+}
+
+#[tokio::test]
+async fn what_is_retrieved_anew_replaces_the_old_even_if_another_retriever_fails() {
+    let broken = retriever_fn("broken", |_| async {
+        Err(sifaka_core::Error::new(
+            sifaka_core::ErrorKind::NotFound,
+            "broken",
+            "retrieve",
+            "no index",
+        ))
+    });
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let fresh = retriever_fn("fresh", move |_| {
+        let n = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        async move { Ok(vec![Document::new(format!("finding {n}"))]) }
+    });
+    let chain = wants_good(Script::says(["bad", "good"]))
+        .model_retriever(broken)
+        .model_retriever(fresh)
+        .retrieve_every_iteration(true)
+        .build()
+        .unwrap();
+    let outcome = chain.run("Write.").await.unwrap();
+    let texts: Vec<_> =
+        outcome.thought().pre_generation_context().iter().map(|d| d.text().unwrap()).collect();
+    assert_eq!(texts, ["finding 1"]);
 }

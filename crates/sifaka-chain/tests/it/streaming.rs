@@ -189,3 +189,89 @@ async fn dropping_the_stream_leaves_a_run_that_can_be_resumed() {
     assert!(outcome.passed());
     assert_eq!(model.calls(), 2, "the first text was not written again");
 }
+
+/// Breaks off once in the middle, then writes the whole text.
+#[derive(Clone, Default)]
+struct BreaksOnce(Arc<AtomicUsize>);
+
+#[async_trait]
+impl Model for BreaksOnce {
+    fn name(&self) -> &'static str {
+        "breaks-once"
+    }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { streaming: true, ..Capabilities::default() }
+    }
+    async fn generate(&self, _: &Context, _: &Request) -> Result<Response> {
+        Ok(Response::text("all is good"))
+    }
+    fn stream<'a>(&'a self, _: &'a Context, _: &'a Request) -> DeltaStream<'a> {
+        let text = |text: &str| Ok(Delta::Text { index: 0, text: Arc::from(text) });
+        let items = if self.0.fetch_add(1, Ordering::SeqCst) == 0 {
+            vec![text("all is lo")]
+        } else {
+            let done = Ok(Delta::Done(Box::new(Response::text("all is good"))));
+            vec![text("all is "), text("good"), done]
+        };
+        Box::pin(futures_util::stream::iter(items))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_tried_again_starts_again_for_the_reader_too() {
+    let chain = sifaka_chain::Chain::builder(BreaksOnce::default())
+        .validate(sifaka_core::check("good", |text| text.contains("good")))
+        .build()
+        .unwrap();
+    let mut stream = chain.run("Write.").stream();
+    let mut text = String::new();
+    while let Some(event) = stream.next().await {
+        match &event.unwrap().kind {
+            EventKind::Delta(Delta::Text { text: more, .. }) => text.push_str(more),
+            EventKind::Delta(Delta::Restart { .. }) => text.clear(),
+            _ => {}
+        }
+    }
+    assert_eq!(text, "all is good");
+    assert_eq!(stream.outcome().await.unwrap().text(), text);
+}
+
+/// Asks for constrained samples after the first text.
+struct Constrains;
+
+impl sifaka_core::Policy for Constrains {
+    fn name(&self) -> &'static str {
+        "constrains"
+    }
+    fn decide(
+        &self,
+        _: &Context,
+        _: &sifaka_core::policy::Progress<'_>,
+    ) -> Result<sifaka_core::policy::Decision> {
+        Ok(sifaka_core::policy::Decision::Constrained { samples: 1 })
+    }
+}
+
+#[tokio::test]
+async fn a_policy_can_ask_for_constraints_though_guiding_is_off() {
+    let journal = Arc::new(MemoryJournal::new());
+    let model = Words { text: "bad", ..Words::default() };
+    let chain = sifaka_chain::Chain::builder(model)
+        .validate(Without("bad"))
+        .guide(sifaka_chain::Guide::Off)
+        .policy(Constrains)
+        .max_iterations(1)
+        .journal(Arc::clone(&journal) as Arc<dyn Journal>)
+        .build()
+        .unwrap();
+    let outcome = chain.run("Write.").await.unwrap();
+    let events = journal.events(&Context::new(), outcome.run_id()).await.unwrap();
+    let counts: Vec<usize> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::Prompted(prompt) => Some(prompt.constraints.len()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(counts, [0, 1]);
+}

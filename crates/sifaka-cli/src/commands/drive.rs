@@ -2,7 +2,9 @@
 
 use futures_util::StreamExt;
 use sifaka::event::EndReason;
-use sifaka::{CancellationToken, Error, ErrorKind, Outcome, Result, Run};
+use sifaka::{
+    CancellationToken, Context, Error, ErrorKind, Id, Journal, Outcome, Result, Run,
+};
 
 use super::{DONE, NOT_PASSED};
 use crate::app::App;
@@ -15,7 +17,8 @@ use crate::signals;
 ///
 /// `begun` is the iteration the run is at.
 pub(super) fn drive(app: &App, run: Run, shape: Shape, begun: u32) -> Result<u8> {
-    let outcome = App::block_on_watched(follow(app, run, shape, begun)).map_err(resumable)?;
+    let outcome = App::block_on_watched(follow(app, run, shape, begun))
+        .map_err(|error| resumable(app, error))?;
     if shape.json {
         app.out.json(&outcome)?;
     } else if !shape.events {
@@ -61,13 +64,20 @@ async fn follow(app: &App, run: Run, shape: Shape, begun: u32) -> Result<Outcome
     }
 }
 
-/// A run that failed is on record and can go on.
-fn resumable(error: Error) -> Error {
+/// Says how a run that failed can go on, if it is on record.
+fn resumable(app: &App, error: Error) -> Error {
     let run = error.thought().and_then(|thought| thought.run_id().cloned());
-    match run {
-        Some(run) => error.suggest(format!("go on where it ended with `sifaka resume {run}`")),
-        None => error,
+    let Some(run) = run else { return error };
+    // Without a record that can be read there is no going on, and the first error counts.
+    let Ok(Some(journal)) = app.journal_if_there() else { return error };
+    match App::block_on(is_on_record(&*journal, &run)) {
+        Ok(true) => error.suggest(format!("go on where it ended with `sifaka resume {run}`")),
+        Ok(false) | Err(_) => error,
     }
+}
+
+async fn is_on_record(journal: &dyn Journal, run: &Id) -> Result<bool> {
+    Ok(!journal.sealed(&Context::new(), run).await?.is_empty())
 }
 
 fn conclude(app: &App, outcome: &Outcome) {
@@ -102,5 +112,28 @@ fn conclude(app: &App, outcome: &Outcome) {
             talk.say(format!("run {}", outcome.run_id()));
         }
         talk.say(format!("head {head}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use sifaka::{Chain, MemoryJournal, model_fn};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_a_run_that_was_recorded_is_on_record() {
+        let journal = Arc::new(MemoryJournal::new());
+        let chain = |recorded: bool| {
+            let builder = Chain::builder(model_fn("m", |_| async { "text" }));
+            let journal = Arc::clone(&journal) as Arc<dyn Journal>;
+            if recorded { builder.journal(journal) } else { builder }.build().unwrap()
+        };
+        for recorded in [true, false] {
+            let outcome = chain(recorded).run("Go.").await.unwrap();
+            assert_eq!(is_on_record(&*journal, outcome.run_id()).await.unwrap(), recorded);
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! `sifaka export`.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
 
 use sifaka::journal::{RunQuery, RunStatus};
+use sifaka::thought::NewFile;
 use sifaka::{Context, Error, ErrorKind, Journal, Result, Thought};
 
 use super::{DONE, count};
@@ -31,14 +31,15 @@ pub(super) fn run(app: &App, args: &ExportArgs) -> Result<u8> {
                 app.out.raw(&pieces.end())?;
             }
             Some(path) => {
-                let mut file = NewFile::create(path)?;
+                let failed = |error: io::Error| unwritable(path, &error);
+                let mut file = NewFile::create(path).map_err(failed)?;
                 let mut pieces = Pieces { format, list, written: 0 };
                 for id in &ids {
                     let thought = Record::load(ctx, journal, id).await?.thought;
-                    file.write(&pieces.next(&thought)?)?;
+                    file.write_all(pieces.next(&thought)?.as_bytes()).map_err(failed)?;
                 }
-                file.write(&pieces.end())?;
-                file.finish()?;
+                file.write_all(pieces.end().as_bytes()).map_err(failed)?;
+                file.finish().map_err(failed)?;
             }
         }
         app.talk.say(format!("{} exported", count(ids.len() as u64, "Thought")));
@@ -89,51 +90,6 @@ impl Pieces {
             (true, 0) => "[]\n".to_owned(),
             (true, _) => "\n]\n".to_owned(),
         }
-    }
-}
-
-/// A file that takes its place only once it is whole.
-struct NewFile<'a> {
-    path: &'a Path,
-    temporary: PathBuf,
-    writer: Option<BufWriter<File>>,
-}
-
-impl<'a> NewFile<'a> {
-    fn create(path: &'a Path) -> Result<Self> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.tmp", std::process::id()));
-        let temporary = path.with_file_name(name);
-        let mut options = File::options();
-        options.write(true).create(true).truncate(true);
-        // Prompts and texts are nobody else's business.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&temporary).map_err(|error| unwritable(path, &error))?;
-        Ok(Self { path, temporary, writer: Some(BufWriter::new(file)) })
-    }
-
-    fn write(&mut self, text: &str) -> Result<()> {
-        let Some(writer) = &mut self.writer else { return Ok(()) };
-        writer.write_all(text.as_bytes()).map_err(|error| unwritable(self.path, &error))
-    }
-
-    fn finish(mut self) -> Result<()> {
-        let done = || -> io::Result<()> {
-            if let Some(writer) = self.writer.take() {
-                writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-            }
-            fs::rename(&self.temporary, self.path)
-        };
-        let mut done = done;
-        done().map_err(|error| unwritable(self.path, &error))
-    }
-}
-
-impl Drop for NewFile<'_> {
-    fn drop(&mut self) {
-        // After a rename it is gone already; after a failure half a file is of no use to anybody.
-        let _ = fs::remove_file(&self.temporary);
     }
 }
 

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use sifaka::event::REDACTED;
 use sifaka::thought::Limits;
-use sifaka::{Context, Error, ErrorKind, Event, EventKind, Id, Journal, Result, Thought};
+use sifaka::{
+    Context, Error, ErrorKind, Event, EventKind, Id, Journal, Redaction, Result, Thought,
+};
 
 use super::DONE;
 use crate::app::App;
@@ -34,13 +37,18 @@ struct Refusal {
 type Item<'a> = (String, &'a [u8]);
 
 pub(super) fn run(app: &App, args: &ImportArgs) -> Result<u8> {
-    let path = app.journal_path(app.config()?.as_ref())?;
+    let config = app.config()?;
+    let path = app.journal_path(config.as_ref())?;
+    let redaction = match &config {
+        Some(config) => config.redaction(None)?,
+        None => None,
+    };
     let journal = App::journal_for_writing(&path)?;
     let reports = App::block_on(async {
         let ctx = Context::new();
         let mut reports = Vec::new();
         for file in &args.files {
-            reports.push(import_file(&ctx, &*journal, file).await?);
+            reports.push(import_file(&ctx, &*journal, redaction.as_ref(), file).await?);
         }
         Ok(reports)
     })?;
@@ -66,7 +74,12 @@ pub(super) fn run(app: &App, args: &ImportArgs) -> Result<u8> {
     Ok(if refused { ErrorKind::InvalidInput.exit_code() } else { DONE })
 }
 
-async fn import_file(ctx: &Context, journal: &dyn Journal, path: &Path) -> Result<Report> {
+async fn import_file(
+    ctx: &Context,
+    journal: &dyn Journal,
+    redaction: Option<&Redaction>,
+    path: &Path,
+) -> Result<Report> {
     let file = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
     let mut report =
         Report { file, imported: Vec::new(), already_there: Vec::new(), refused: Vec::new() };
@@ -82,7 +95,7 @@ async fn import_file(ctx: &Context, journal: &dyn Journal, path: &Path) -> Resul
             Err(error) => {
                 report.refused.push(Refusal { place, message: error.message().to_owned() });
             }
-            Ok(thought) => match take_in(ctx, journal, &thought).await {
+            Ok(thought) => match take_in(ctx, journal, redaction, &thought).await {
                 Ok(Taken::New(run)) => report.imported.push(run),
                 Ok(Taken::Known(run)) => report.already_there.push(run),
                 // Only what concerns this one Thought lets the others go on.
@@ -144,7 +157,12 @@ enum Taken {
 }
 
 /// Puts a Thought on record as a run of its own, unless it is there already.
-async fn take_in(ctx: &Context, journal: &dyn Journal, thought: &Thought) -> Result<Taken> {
+async fn take_in(
+    ctx: &Context,
+    journal: &dyn Journal,
+    redaction: Option<&Redaction>,
+    thought: &Thought,
+) -> Result<Taken> {
     let first = thought.history().first().map(|entry| entry.id().clone());
     let run = thought.run_id().cloned().or(first).unwrap_or_else(|| thought.id().clone());
     let mut place = run.clone();
@@ -160,12 +178,17 @@ async fn take_in(ctx: &Context, journal: &dyn Journal, thought: &Thought) -> Res
         }
     }
     let mut log = journal.open_run(ctx, &place).await?;
-    log.append(&Arc::new(Event {
-        run_id: place.clone(),
-        seq: 0,
-        time: ctx.now(),
-        kind: EventKind::Imported { thought: Box::new(thought.clone()) },
-    }))?;
+    let event = |seq, kind| Event { run_id: place.clone(), seq, time: ctx.now(), kind };
+    let imported = event(0, EventKind::Imported { thought: Box::new(thought.clone()) });
+    match redaction {
+        None => log.append(&Arc::new(imported))?,
+        Some(rule) => {
+            log.append(&Arc::new(rule.apply(&imported)?))?;
+            // Whoever goes on from it is told that it is not what it was.
+            let note = EventKind::Noted { name: Arc::from(REDACTED), data: true.into() };
+            log.append(&Arc::new(event(1, note)))?;
+        }
+    }
     log.commit().await?;
     log.close().await?;
     Ok(Taken::New(place))
@@ -175,4 +198,53 @@ fn erased(run: &Id) -> Error {
     let message = format!("run {run} was erased from this record");
     Error::new(ErrorKind::Conflict, "import", "write", message)
         .suggest("import it into another record with --journal")
+}
+
+#[cfg(test)]
+mod tests {
+    use sifaka::{Document, MemoryJournal, redact_with};
+
+    use super::*;
+    use crate::record::Record;
+
+    fn two_iterations(ctx: &Context, text: &str) -> Thought {
+        Thought::new(ctx, format!("Greet {text}."))
+            .add_pre_generation_context(Document::new(text))
+            .with_model_prompt(format!("{text}: greet"))
+            .with_text(text)
+            .next_iteration(ctx)
+            .with_text("Hello")
+    }
+
+    #[tokio::test]
+    async fn rules_apply_before_an_imported_thought_is_journalled() {
+        let (ctx, journal) = (Context::new(), MemoryJournal::new());
+        let rule = redact_with(|text| text.replace("hunter2", "[redacted]").into());
+        let thought = two_iterations(&ctx, "hunter2");
+        let taken = take_in(&ctx, &journal, Some(&rule), &thought).await.unwrap();
+        let Taken::New(run) = taken else { panic!("it is new") };
+        let events = journal.events(&ctx, &run).await.unwrap();
+        let json = serde_json::to_string(&events).unwrap();
+        assert!(!json.contains("hunter2"), "{json}");
+        assert!(json.contains("Greet [redacted]."), "{json}");
+        let fold = journal.fold(&ctx, &run).await.unwrap().unwrap();
+        assert!(fold.is_redacted(), "a run that goes on from it can say so");
+        assert_eq!(fold.thought().unwrap().id(), thought.id());
+        let again = take_in(&ctx, &journal, Some(&rule), &thought).await.unwrap();
+        assert!(matches!(again, Taken::Known(known) if known == run));
+    }
+
+    #[tokio::test]
+    async fn what_is_large_is_stored_apart_and_exported_whole() {
+        let (ctx, journal) = (Context::new(), MemoryJournal::new());
+        let thought = two_iterations(&ctx, &"long ".repeat(10_000));
+        let Taken::New(run) = take_in(&ctx, &journal, None, &thought).await.unwrap() else {
+            panic!("it is new")
+        };
+        let sealed = journal.sealed(&ctx, &run).await.unwrap();
+        // The prompt and the text stay with the event, the document and the model's prompt do not.
+        assert!(sealed[0].payload.as_ref().unwrap().len() < 250_000);
+        let record = Record::load(&ctx, &journal, run.as_str()).await.unwrap();
+        assert_eq!(record.thought, thought);
+    }
 }

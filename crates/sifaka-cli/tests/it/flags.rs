@@ -55,6 +55,19 @@ fn a_run_that_does_not_pass_prints_the_best_text_and_exits_3() {
     ]));
 }
 
+/// A wish that contradicts a demand is no mistake: only what must hold can rule out every text.
+#[test]
+fn a_soft_check_may_want_what_a_hard_one_forbids() {
+    let place = Place::new();
+    let args = ["run", "--model", "mock:reply=short and sweet", "Go.", "--check"];
+    let soft = ["length:words=50..,soft=true", "--check", "length:words=..40"];
+    let ran = place.run(&[&args[..], &soft].concat());
+    assert_eq!(ran.assert_code(0).stdout, "short and sweet\n");
+    let hard = ["length:words=50..", "--check", "length:words=..40"];
+    let ran = place.run(&[&args[..], &hard].concat());
+    assert!(ran.assert_code(2).stderr.contains("no text can pass both"), "{ran:?}");
+}
+
 #[test]
 fn quiet_says_nothing_and_verbose_says_more() {
     let place = Place::new();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::texts::history;
 use super::{EventKind, Prompted};
 use crate::body::{BlobRef, Body, Hash};
 use crate::model::{Message, Part};
@@ -10,6 +11,7 @@ impl EventKind {
     /// Calls `visit` on every body in the event.
     pub fn for_each_body(&self, mut visit: impl FnMut(&Body)) {
         match self {
+            Self::Imported { thought } => history::for_each_body(thought, &mut visit),
             Self::Retrieved { query, documents, .. } => {
                 visit(query);
                 documents.iter().for_each(|document| visit(&document.text));
@@ -20,13 +22,29 @@ impl EventKind {
                 messages(prompt, &mut visit);
                 response.raw.iter().for_each(visit);
             }
-            _ => {}
+            // No body is left out here by accident: a new kind has to be named.
+            Self::RunStarted { .. }
+            | Self::RunResumed { .. }
+            | Self::IterationStarted { .. }
+            | Self::Guided { .. }
+            | Self::Validated { .. }
+            | Self::Chosen { .. }
+            | Self::Critiqued { .. }
+            | Self::Failed { .. }
+            | Self::Skipped { .. }
+            | Self::Resilience { .. }
+            | Self::Noted { .. }
+            | Self::RunFinished { .. }
+            | Self::RunFailed { .. }
+            | Self::Delta(_)
+            | Self::Unknown(_) => {}
         }
     }
 
     /// The same, with leave to change them.
     pub fn for_each_body_mut(&mut self, mut visit: impl FnMut(&mut Body)) {
         match self {
+            Self::Imported { thought } => history::for_each_body_mut(thought, &mut visit),
             Self::Retrieved { query, documents, .. } => {
                 visit(query);
                 documents.iter_mut().for_each(|document| visit(&mut document.text));
@@ -37,7 +55,21 @@ impl EventKind {
                 messages_mut(prompt, &mut visit);
                 response.raw.iter_mut().for_each(visit);
             }
-            _ => {}
+            Self::RunStarted { .. }
+            | Self::RunResumed { .. }
+            | Self::IterationStarted { .. }
+            | Self::Guided { .. }
+            | Self::Validated { .. }
+            | Self::Chosen { .. }
+            | Self::Critiqued { .. }
+            | Self::Failed { .. }
+            | Self::Skipped { .. }
+            | Self::Resilience { .. }
+            | Self::Noted { .. }
+            | Self::RunFinished { .. }
+            | Self::RunFailed { .. }
+            | Self::Delta(_)
+            | Self::Unknown(_) => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Checked, EndReason, Event, EventKind, Prompted, Step};
+use super::{Checked, EndReason, Event, EventKind, Prompted, Step, Transition};
 use crate::body::Hash;
 use crate::candidate::{Candidate, Origin};
 use crate::failure::Failure;
@@ -28,7 +28,11 @@ pub struct Fold {
     failed: Option<Failure>,
     chain_id: Option<Arc<str>>,
     seconds: u64,
+    redacted: bool,
 }
+
+/// The name of the note that says that a run's texts were redacted before they were kept.
+pub const REDACTED: &str = "redacted";
 
 /// How far an iteration got: what is here need not be done again.
 #[derive(Clone, Debug)]
@@ -49,6 +53,8 @@ pub struct Round {
     pub calls: Vec<Call>,
     /// Places of the critics whose feedback the Thought has, in the order it has it.
     critics: Vec<u32>,
+    /// Stages at which something was retrieved.
+    retrieved: Vec<Stage>,
     usage: Usage,
 }
 
@@ -64,6 +70,12 @@ pub struct Call {
 }
 
 impl Round {
+    /// Whether something was retrieved at a stage.
+    #[must_use]
+    pub fn has_retrieved(&self, stage: Stage) -> bool {
+        self.retrieved.contains(&stage)
+    }
+
     fn new(decision: Decision) -> Self {
         Self {
             decision,
@@ -74,6 +86,7 @@ impl Round {
             done: Vec::new(),
             calls: Vec::new(),
             critics: Vec::new(),
+            retrieved: Vec::new(),
             usage: Usage::default(),
         }
     }
@@ -100,6 +113,7 @@ impl Fold {
             failed: None,
             chain_id: None,
             seconds: 0,
+            redacted: false,
         }
     }
 
@@ -178,6 +192,12 @@ impl Fold {
         super::Nanos(self.seconds)
     }
 
+    /// Whether texts of the run were redacted before they were kept.
+    #[must_use]
+    pub fn is_redacted(&self) -> bool {
+        self.redacted
+    }
+
     /// Takes the next event.
     ///
     /// # Errors
@@ -228,10 +248,13 @@ impl Fold {
             return Err(corrupt(event, "the run had not begun"));
         };
         match &event.kind {
-            EventKind::RunResumed { chain_id, .. } => {
+            EventKind::RunResumed { chain_id, changed } => {
                 self.chain_id = Some(Arc::clone(chain_id));
                 self.ended = None;
                 self.failed = None;
+                if *changed {
+                    self.start_judging_anew();
+                }
             }
             EventKind::IterationStarted { thought_id, decision } => {
                 let next = current.next_with(thought_id.clone(), event.time);
@@ -239,11 +262,7 @@ impl Fold {
             }
             EventKind::Retrieved { stage, index, documents, .. } => {
                 // What an iteration retrieves anew takes the place of what it was handed.
-                let first = !self
-                    .round
-                    .done
-                    .iter()
-                    .any(|step| matches!(step, Step::Retriever(other, _) if other == stage));
+                let first = !self.round.has_retrieved(*stage);
                 current.edit(|node| {
                     let list = match stage {
                         Stage::PreGeneration => &mut node.pre,
@@ -254,6 +273,7 @@ impl Fold {
                     }
                     Arc::make_mut(list.get_or_insert_default()).extend_from_slice(documents);
                 });
+                self.round.retrieved.push(*stage);
                 self.round.done.push(Step::Retriever(*stage, *index));
             }
             EventKind::Prompted(prompt) => current.edit(|node| prompted(node, prompt)),
@@ -270,6 +290,9 @@ impl Fold {
                 });
             }
             EventKind::Validated { candidate, results } => {
+                for failure in results.iter().filter_map(|checked| checked.failure.as_ref()) {
+                    current.edit(|node| push(&mut node.failures, failure.clone()));
+                }
                 if !self.validated(*candidate, results) {
                     return Err(corrupt(event, &format!("there is no candidate {candidate}")));
                 }
@@ -298,6 +321,17 @@ impl Fold {
                 self.round.done.push(*step);
             }
             EventKind::Skipped { step, .. } => self.round.done.push(*step),
+            EventKind::Resilience { component, transition } => {
+                let failed = matches!(
+                    transition,
+                    Transition::Retrying { .. } | Transition::RetriesExhausted { .. }
+                );
+                if failed && component.starts_with("model:") {
+                    // A try that failed is a call all the same: it may have been billed.
+                    self.spend(Usage { calls: 1, ..Usage::default() });
+                }
+            }
+            EventKind::Noted { name, .. } => self.redacted |= &**name == REDACTED,
             EventKind::RunFinished { reason, seconds, .. } => {
                 self.ended = Some(reason.clone());
                 self.seconds = self.seconds.saturating_add(seconds.0);
@@ -309,8 +343,6 @@ impl Fold {
             EventKind::RunStarted { .. }
             | EventKind::Imported { .. }
             | EventKind::Guided { .. }
-            | EventKind::Resilience { .. }
-            | EventKind::Noted { .. }
             | EventKind::Delta(_)
             | EventKind::Unknown(_) => {}
         }
@@ -329,6 +361,29 @@ impl Fold {
         }
         self.chain_id = thought.chain_id().map(Arc::from);
         self.current = Some(thought);
+    }
+
+    /// Forgets every judgement: a changed chain has other checks. The best text so far is put
+    /// before them again, beside the newest.
+    fn start_judging_anew(&mut self) {
+        let best = self.best.take().and_then(|(thought, _)| thought.node.text.clone());
+        for candidate in &mut self.round.candidates {
+            candidate.validation_results = Arc::default();
+            candidate.score = None;
+            candidate.chosen = false;
+        }
+        self.round.checked.iter_mut().for_each(Vec::clear);
+        self.round.chosen = None;
+        self.round.done.retain(|step| matches!(step, Step::Retriever(..)));
+        self.attempts.clear();
+        if let Some(text) = best
+            && self.round.candidates.iter().all(|candidate| candidate.text != text)
+        {
+            self.candidate(text, Origin::Sample);
+        }
+        if let Some(current) = self.current.as_mut() {
+            current.edit(|node| node.results = None);
+        }
     }
 
     /// Fetches the documents of the newest iteration that were stored apart.
@@ -450,9 +505,19 @@ impl Fold {
                 other.score = Some(Score::of(other.validation_results.iter().map(|(_, r)| r)));
             }
         }
-        self.round.chosen = Some((candidate, score));
+        let before = self.round.chosen.replace((candidate, score));
         if let Some(current) = self.current.as_mut() {
-            current.edit(|node| node.text = Some(text));
+            current.edit(|node| {
+                node.text = Some(text);
+                if let (Some((about, _)), Some(feedback)) = (before, node.feedback.as_mut())
+                    && about != candidate
+                {
+                    // What the critics said was about the text they saw.
+                    for said in Arc::make_mut(feedback) {
+                        said.candidate.get_or_insert(about);
+                    }
+                }
+            });
         }
         self.show_results(at);
         if self.round.candidates.len() > 1 {

@@ -386,6 +386,9 @@ pub struct Checked {
     pub name: Arc<str>,
     /// What it said.
     pub result: ValidationResult,
+    /// Why it could not tell, when it broke.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
     /// How long it took.
     pub seconds: Nanos,
 }

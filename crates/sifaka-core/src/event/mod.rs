@@ -4,13 +4,14 @@ mod bodies;
 mod fold;
 mod kind;
 mod seal;
+mod texts;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::Id;
 
-pub use fold::{Call, Fold, Round};
+pub use fold::{Call, Fold, REDACTED, Round};
 pub use kind::{
     CallPurpose, Checked, Cut, EndReason, EventKind, Nanos, Prompted, Step, Transition,
 };

@@ -146,6 +146,7 @@ fn previous(thought: &Thought) -> PreviousValues<'_> {
     let feedback = thought
         .critic_feedback()
         .iter()
+        .filter(|feedback| feedback.candidate.is_none())
         .map(|feedback| {
             let mut words = String::new();
             let mut line = |text: &str| {

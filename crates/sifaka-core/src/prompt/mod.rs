@@ -43,6 +43,7 @@ impl Prompts {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.add_filter("data", |text: &str, label: &str| as_data(text, label));
         environment.add_filter("join", minijinja::filters::join);
+        environment.add_filter("trim", minijinja::filters::trim);
         for (name, source) in BUILT_IN {
             environment.add_template(name, source).map_err(|error| template_error(name, &error))?;
         }
@@ -181,7 +182,8 @@ pub fn as_data(text: &str, label: &str) -> String {
         fenced.push_str(part);
     }
     // A label is ours, but a source's name in it may not be.
-    fenced.extend(label.chars().map(|c| if c == '"' || c.is_control() { ' ' } else { c }));
+    fenced
+        .extend(label.chars().take(200).map(|c| if c == '"' || c.is_control() { ' ' } else { c }));
     for part in ["\">\n", text, "\n</data mark=\"", mark, "\">"] {
         fenced.push_str(part);
     }

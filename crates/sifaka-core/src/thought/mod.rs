@@ -26,7 +26,7 @@ use crate::validation::{Score, ValidationResult};
 use crate::{Context, Id};
 
 pub use diff::{Change, Diff};
-pub use file::Limits;
+pub use file::{Limits, NewFile};
 pub use history::{Entry, Iterations};
 pub use node::Reference;
 

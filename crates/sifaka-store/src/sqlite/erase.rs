@@ -29,7 +29,7 @@ impl Writer {
         if stored.is_erased() {
             return Ok(false);
         }
-        self.refuse_if_written(run, now)?;
+        self.refuse_if_written(run)?;
         let run_no = stored.run_no;
         self.erase_tags(run_no)?;
         self.connection

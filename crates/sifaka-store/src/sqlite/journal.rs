@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use sifaka_core::clock::SystemClock;
 use sifaka_core::event::Sealed;
 use sifaka_core::journal::{
     Resolved, Retention, RunLog, RunQuery, RunSummary, Verification, Verify,
 };
-use sifaka_core::{Blobs, Context, Error, ErrorKind, Hash, Id, Journal, Result};
+use sifaka_core::{Blobs, Clock, Context, Error, ErrorKind, Hash, Id, Journal, Result};
 use tokio::sync::oneshot;
 
 use super::failure::writer_gone;
@@ -37,17 +38,20 @@ impl Journal for SqliteJournal {
 
     async fn open_run(&self, ctx: &Context, run: &Id) -> Result<Box<dyn RunLog>> {
         let queue = &self.handle.queue;
-        let clock = Arc::clone(ctx.clock());
         let grant = ctx
             .run(async {
                 let room = queue.room(0).await?;
                 let (reply, grant) = oneshot::channel();
-                let clock = Arc::clone(&clock);
-                queue.push(Some(room), [Request::Acquire { run: run.clone(), clock, reply }])?;
+                queue.push(Some(room), [Request::Acquire { run: run.clone(), reply }])?;
                 grant.await.unwrap_or_else(|_| Err(writer_gone()))
             })
             .await?;
-        Ok(Box::new(SqliteLog::new(Arc::clone(&self.handle), run.clone(), clock, grant)))
+        Ok(Box::new(SqliteLog::new(
+            Arc::clone(&self.handle),
+            run.clone(),
+            Arc::clone(ctx.clock()),
+            grant,
+        )))
     }
 
     async fn sealed(&self, ctx: &Context, run: &Id) -> Result<Vec<Sealed>> {
@@ -88,7 +92,8 @@ impl Journal for SqliteJournal {
     async fn prune(&self, ctx: &Context, keep: &Retention) -> Result<Vec<Id>> {
         // A log that was just dropped has given its run back by then.
         self.ask(|reply| Request::Settle { reply }).await?;
-        let (path, now) = (self.handle.path.clone(), near_nanos(ctx.now()));
+        // Leases are between processes, whatever clock this one works by.
+        let (path, now) = (self.handle.path.clone(), near_nanos(SystemClock::new().now()));
         let retention = keep.clone();
         let select = move |connection: &rusqlite::Connection| {
             let holders = Holders::new(&path);

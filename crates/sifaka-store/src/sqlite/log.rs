@@ -194,7 +194,11 @@ impl Batch {
                 self.pointers.push(pointer.blob);
             }
         });
-        if let Some((prompt, tags)) = asked(kind) {
+        // Only a run's first event says what was asked.
+        if self.first == 0
+            && self.rows.len() == 1
+            && let Some((prompt, tags)) = asked(kind)
+        {
             self.prompt = Some(prompt_line(prompt));
             self.tags = tags.iter().map(|(key, value)| tag_code(key, value)).collect();
         }

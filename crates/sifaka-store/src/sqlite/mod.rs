@@ -2,6 +2,7 @@
 
 mod erase;
 mod failure;
+mod index;
 mod journal;
 mod lease;
 mod log;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use sifaka_core::{Body, Clock, Hash, Id, Result};
+use sifaka_core::{Body, Hash, Id, Result};
 use tokio::sync::oneshot;
 
 use super::lease::Lease;
@@ -15,7 +15,7 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T>>;
 /// One thing to do. Nothing is answered before it is safe on disk.
 pub(super) enum Request {
     /// Let somebody write to a run.
-    Acquire { run: Id, clock: Arc<dyn Clock>, reply: Reply<Grant> },
+    Acquire { run: Id, reply: Reply<Grant> },
     /// Store events.
     Append { batch: Arc<Batch>, reply: Reply<()> },
     /// End a log.

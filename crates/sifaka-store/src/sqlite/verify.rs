@@ -4,6 +4,7 @@ use rusqlite::{Connection, ErrorCode, Rows};
 use sifaka_core::journal::{Verification, Verify};
 use sifaka_core::{Body, Context, Error, ErrorKind, Hash, Id, Result};
 
+use super::index::{Expected, Totals, erased_problem};
 use super::row::{
     EVENT_COLUMNS, LINK_COLUMNS, RUN_COLUMNS, StoredEvent, StoredRun, hash, read_link,
 };
@@ -22,7 +23,8 @@ pub(super) fn verify(
     connection: &Connection,
     what: &Verify,
 ) -> Result<Verification, Refusal> {
-    let mut check = Check { ctx, connection, found: Verification::default() };
+    let mut check =
+        Check { ctx, connection, found: Verification::default(), totals: Totals::default() };
     match check.all(what) {
         Ok(()) => {}
         // The rest cannot be read. What was found so far is still worth knowing.
@@ -40,6 +42,7 @@ struct Check<'a> {
     ctx: &'a Context,
     connection: &'a Connection,
     found: Verification,
+    totals: Totals,
 }
 
 impl Check<'_> {
@@ -50,6 +53,8 @@ impl Check<'_> {
     fn all(&mut self, what: &Verify) -> Result<(), Refusal> {
         self.chain(what.head)?;
         self.runs(what.run.as_ref())?;
+        let surplus = self.totals.problems(self.connection, what.run.as_ref())?;
+        self.found.problems.extend(surplus);
         if what.run.is_none() {
             self.strays()?;
         }
@@ -177,7 +182,7 @@ impl Check<'_> {
             "SELECT {EVENT_COLUMNS} FROM events WHERE run_no = ?1 ORDER BY seq"
         ))?;
         let mut rows = statement.query([run.run_no])?;
-        let mut walk = Walk { previous: Hash::ZERO, expected: 0, count: 0, summary: None };
+        let mut walk = Walk::default();
         while let Some(row) = rows.next()? {
             match StoredEvent::read(row, id, walk.previous) {
                 Some(event) => self.event(run, event, links, has_tombstone, &mut walk)?,
@@ -191,7 +196,7 @@ impl Check<'_> {
             }
         }
         self.run_end(run, links, has_tombstone, &walk);
-        Ok(())
+        self.index(run, has_tombstone, &walk.index)
     }
 
     fn event(
@@ -240,6 +245,7 @@ impl Check<'_> {
                 && let Ok(Some(event)) = sealed.open()
             {
                 summary.apply(time, &event.kind);
+                walk.index.take(id, seq, &event.kind);
                 let mut pointers = Vec::new();
                 event.kind.for_each_body(|body| {
                     if let Body::Blob(pointer) = body {
@@ -306,6 +312,22 @@ impl Check<'_> {
         }
     }
 
+    /// What the run is listed and found by.
+    fn index(
+        &mut self,
+        run: &StoredRun,
+        has_tombstone: bool,
+        expected: &Expected,
+    ) -> Result<(), Refusal> {
+        if has_tombstone {
+            self.found.problems.extend(erased_problem(self.connection, run)?);
+        } else {
+            self.found.problems.extend(expected.problems(self.connection, run)?);
+            self.totals.add(expected);
+        }
+        Ok(())
+    }
+
     /// Events that belong to no run.
     fn strays(&mut self) -> Result<(), Refusal> {
         let connection = self.connection;
@@ -349,11 +371,13 @@ impl Check<'_> {
 }
 
 /// Where the walk along a run's events stands.
+#[derive(Default)]
 struct Walk {
     previous: Hash,
     expected: u64,
     count: u64,
     summary: Option<Summary>,
+    index: Expected,
 }
 
 /// Links in the order of their runs. Those that cannot be read were reported already.

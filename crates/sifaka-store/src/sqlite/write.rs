@@ -1,6 +1,5 @@
 //! What a transaction writes for each request.
 
-use jiff::Timestamp;
 use rusqlite::{OptionalExtension, params};
 use sifaka_core::{Error, ErrorKind, Hash, Id, Result};
 
@@ -12,8 +11,8 @@ use crate::summary::{being_written, not_next, was_erased};
 
 impl Writer {
     /// Takes the lease of a run; gives the log's number and how far the run is stored.
-    pub(super) fn acquire(&mut self, run: &Id, now: Timestamp) -> Result<(i64, Stored), Refusal> {
-        self.refuse_if_written(run, now)?;
+    pub(super) fn acquire(&mut self, run: &Id) -> Result<(i64, Stored), Refusal> {
+        self.refuse_if_written(run)?;
         let stored = match StoredRun::find(&self.connection, run)?.transpose()? {
             None => Stored { events: 0, last_hash: Hash::ZERO, summary: None },
             Some(found) if found.is_erased() => return Err(was_erased(run).into()),
@@ -26,7 +25,7 @@ impl Writer {
         let holder = self.holders.enlist()?;
         let log = self.next_log;
         self.next_log += 1;
-        let since = near_nanos(now);
+        let since = self.lease_time();
         let expires = since.saturating_add(span(self.lease));
         self.connection
             .prepare_cached(
@@ -38,14 +37,14 @@ impl Writer {
     }
 
     /// Fails while somebody who may still be there has the run's lease.
-    pub(super) fn refuse_if_written(&self, run: &Id, now: Timestamp) -> Result<(), Refusal> {
+    pub(super) fn refuse_if_written(&self, run: &Id) -> Result<(), Refusal> {
         let Some(lease) = StoredLease::find(&self.connection, run)? else { return Ok(()) };
         let since = time(lease.since);
         if self.holders.own() == Some(lease.holder.as_str()) {
             let detail = format!(" in this program already, since {since:.0}");
             return Err(being_written(run, &detail).into());
         }
-        if lease.expires > near_nanos(now) && self.holders.is_alive(&lease.holder) {
+        if lease.expires > self.lease_time() && self.holders.is_alive(&lease.holder) {
             let until = time(lease.expires);
             let detail =
                 format!(" by somebody else, since {since:.0} and until {until:.0} or longer");

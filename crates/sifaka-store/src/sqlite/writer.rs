@@ -32,12 +32,13 @@ pub(super) struct Writer {
     pub(super) lease: Duration,
     /// Number of the next log that is opened.
     pub(super) next_log: i64,
-    /// Logs that are open, with the clock each was opened under.
-    open: HashMap<i64, (Id, Arc<dyn Clock>)>,
+    /// Logs that are open, with their runs.
+    open: HashMap<i64, Id>,
     /// How far the runs of open logs are stored. Holds while we have their leases.
     pub(super) known: HashMap<i64, Known>,
     /// Whether a commit waits for the disk.
     is_durable: bool,
+    /// For leases: they are between processes, so a run's own clock has no say in them.
     clock: SystemClock,
     renewed: Duration,
     /// How long the disk took for the last group.
@@ -233,8 +234,8 @@ impl Writer {
 
     fn perform(&mut self, request: &Request) -> Result<Done, Refusal> {
         match request {
-            Request::Acquire { run, clock, .. } => {
-                let (log, stored) = self.acquire(run, clock.now())?;
+            Request::Acquire { run, .. } => {
+                let (log, stored) = self.acquire(run)?;
                 Ok(Done::Granted(log, stored))
             }
             Request::Append { batch, .. } => self.append(batch).map(|()| Done::Appended),
@@ -255,11 +256,11 @@ impl Writer {
         let mut scrubbed = if erased { Some(self.scrub()) } else { None };
         for (request, done) in requests.into_iter().zip(done) {
             match (request, done) {
-                (Request::Acquire { run, clock, reply }, Ok(Done::Granted(log, stored))) => {
+                (Request::Acquire { run, reply }, Ok(Done::Granted(log, stored))) => {
                     if self.open.is_empty() {
                         self.renewed = self.clock.monotonic();
                     }
-                    self.open.insert(log, (run.clone(), clock));
+                    self.open.insert(log, run.clone());
                     let lease = Lease::new(Arc::clone(&self.queue), run, log);
                     // Dropped on the way, the lease gives itself back.
                     let _ = reply.send(Ok(Grant { lease, stored }));
@@ -294,6 +295,11 @@ impl Writer {
         self.known.remove(&log);
     }
 
+    /// The time as leases have it.
+    pub(super) fn lease_time(&self) -> i64 {
+        near_nanos(self.clock.now())
+    }
+
     /// Puts off the end of every lease we hold.
     fn renew(&mut self) {
         self.renewed = self.clock.monotonic();
@@ -303,8 +309,8 @@ impl Writer {
             let mut statement = writer.connection.prepare_cached(
                 "UPDATE leases SET expires = ?1 WHERE run_id = ?2 AND holder = ?3 AND log = ?4",
             )?;
-            for (log, (run, clock)) in &writer.open {
-                let expires = near_nanos(clock.now()).saturating_add(span(writer.lease));
+            let expires = writer.lease_time().saturating_add(span(writer.lease));
+            for (log, run) in &writer.open {
                 statement.execute(params![expires, run.as_str(), holder, log])?;
             }
             drop(statement);

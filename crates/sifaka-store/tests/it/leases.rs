@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sifaka_core::journal::Verify;
+use sifaka_core::journal::{Retention, Verify};
 use sifaka_core::{Context, ErrorKind, Id, Journal};
 use sifaka_store::{SqliteJournal, SqliteOptions};
 use sifaka_testkit::clock::ManualClock;
@@ -27,8 +27,8 @@ async fn a_second_journal_is_turned_away_until_the_first_is_done() {
     let mut log = one.open_run(&ctx, &run).await.unwrap();
     let error = two.open_run(&ctx, &run).await.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Conflict);
-    assert!(error.message().contains("since 2026-01-01T00:00:00Z"), "{error}");
-    assert!(error.message().contains("until 2026-01-01T00:00:30Z"), "{error}");
+    assert!(error.message().contains("by somebody else, since 2"), "{error}");
+    assert!(error.message().contains("and until 2"), "{error}");
     assert_eq!(two.erase(&ctx, &run, "x").await.ok(), Some(false), "it has nothing yet");
     log.append(&events[0]).unwrap();
     log.commit().await.unwrap();
@@ -62,17 +62,17 @@ async fn two_journals_write_different_runs_at_once() {
 
 #[tokio::test]
 async fn a_lease_that_ran_out_can_be_taken_and_the_old_writer_is_fenced_off() {
-    let (one, two, _folder) = two();
-    let (early, clock) = still_context();
+    let (one, two, folder) = two();
+    let (early, _) = still_context();
     let run = Id::new(&early);
     let events = whole_run(&early, &run, "p");
     let mut old = one.open_run(&early, &run).await.unwrap();
     old.append(&events[0]).unwrap();
     old.commit().await.unwrap();
 
-    let late = Arc::new(ManualClock::starting_at(early.now() + Duration::from_secs(31)));
-    let late = Context::builder().clock(late).build();
-    let mut new = two.open_run(&late, &run).await.unwrap();
+    // As if the old writer had hung for long: it renews its lease every ten seconds.
+    expire(folder.path());
+    let mut new = two.open_run(&early, &run).await.unwrap();
     old.append(&events[1]).unwrap();
     let error = old.commit().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
@@ -80,12 +80,48 @@ async fn a_lease_that_ran_out_can_be_taken_and_the_old_writer_is_fenced_off() {
     new.append(&events[1]).unwrap();
     new.commit().await.unwrap();
     assert_eq!(old.close().await.unwrap_err().kind(), ErrorKind::Conflict);
-    let error = one.open_run(&late, &run).await.err().unwrap();
+    let error = one.open_run(&early, &run).await.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Conflict, "the old one's end does not free the new one's");
     new.close().await.unwrap();
     assert_eq!(one.events(&early, &run).await.unwrap().len(), 2);
     assert!(one.verify(&early, &Verify::default()).await.unwrap().is_clean());
-    drop(clock);
+}
+
+/// Leases are between processes; what a run takes for the time is its own affair.
+#[tokio::test]
+async fn a_runs_own_clock_has_no_say_in_leases() {
+    let (one, two, folder) = two();
+    let at = |time: &str| {
+        let clock = Arc::new(ManualClock::starting_at(time.parse().unwrap()));
+        Context::builder().clock(clock).build()
+    };
+    let (past, future) = (at("1999-01-01T00:00:00Z"), at("2199-01-01T00:00:00Z"));
+    let conflict = Some(ErrorKind::Conflict);
+    for (holder, other) in [(&past, &Context::new()), (&past, &future), (&future, &past)] {
+        let run = Id::new(&Context::new());
+        let events = whole_run(holder, &run, "p");
+        let mut log = one.open_run(holder, &run).await.unwrap();
+        log.append(&events[0]).unwrap();
+        log.commit().await.unwrap();
+        assert_eq!(two.open_run(other, &run).await.err().map(|e| e.kind()), conflict);
+        assert_eq!(two.erase(other, &run, "x").await.err().map(|e| e.kind()), conflict);
+        let all = Retention { newest: Some(0), ..Retention::default() };
+        assert!(!two.prune(other, &all).await.unwrap().contains(&run), "it is being written");
+        log.append(&events[1]).unwrap();
+        log.close().await.unwrap();
+    }
+    // One that ran out in truth is free, although its run is far in the future.
+    let run = Id::new(&future);
+    let log = one.open_run(&future, &run).await.unwrap();
+    expire(folder.path());
+    two.open_run(&past, &run).await.unwrap().close().await.unwrap();
+    drop(log);
+}
+
+/// Ends every lease, as if its holder had not been heard of for long.
+fn expire(folder: &std::path::Path) {
+    let raw = rusqlite::Connection::open(folder.join("journal.db")).unwrap();
+    assert_eq!(raw.execute("UPDATE leases SET expires = 1", []).unwrap(), 1);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod durability;
 mod erasure;
 mod files;
 mod fixture;
+mod hostile;
 mod leases;
 mod load;
 mod memory;

@@ -1,14 +1,14 @@
 //! Whatever is changed behind the journal's back, verifying finds it.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use proptest::prelude::*;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use sifaka_core::event::EndReason;
 use sifaka_core::journal::{Verification, Verify};
-use sifaka_core::{EventKind, Hash, Id, Journal};
+use sifaka_core::{Event, EventKind, Hash, Id, Journal};
 use sifaka_store::{SqliteJournal, SqliteOptions};
 use sifaka_testkit::journal::{
     generated, numbered, retrieved, started, still_context, whole_run, write,
@@ -36,7 +36,9 @@ async fn make_sample(path: &Path) -> Hash {
     let [closed, resumed, open, erased] =
         ["closed", "resumed", "open", "erased"].map(|id| Id::parse(id).unwrap());
     write(&ctx, &journal, &erased, &whole_run(&ctx, &erased, "e")).await.unwrap();
-    write(&ctx, &journal, &closed, &whole_run(&ctx, &closed, "c")).await.unwrap();
+    let mut events = whole_run(&ctx, &closed, "c");
+    events[0] = tagged(&events[0]);
+    write(&ctx, &journal, &closed, &events).await.unwrap();
     let large = retrieved(&"large ".repeat(4000));
     let kinds = vec![started(&resumed, "r"), large, generated("x")];
     write(&ctx, &journal, &resumed, &numbered(&ctx, &resumed, 0, kinds)).await.unwrap();
@@ -58,6 +60,15 @@ async fn make_sample(path: &Path) -> Hash {
     drop(log);
     journal.erase(&ctx, &erased, "asked for").await.unwrap();
     journal.head(&ctx).await.unwrap()
+}
+
+/// The same beginning, with two tags.
+fn tagged(first: &Event) -> Arc<Event> {
+    let mut first = first.clone();
+    if let EventKind::RunStarted { tags, .. } = &mut first.kind {
+        tags.extend([("team".to_owned(), "a".to_owned()), ("kind".to_owned(), "b".to_owned())]);
+    }
+    Arc::new(first)
 }
 
 /// What verifying says after `change` was made to the file.
@@ -146,6 +157,38 @@ fn problems_name_run_event_and_what() {
             "UPDATE events SET payload = X'7b7d' WHERE run_no = 1 AND seq = 0".into(),
             "run erased, event 0: it was erased, but its content is there",
         ),
+        (
+            format!("UPDATE prompts SET line = 'harmless' WHERE run_no = {of}"),
+            "run closed: its prompt in the list of runs is not what was asked",
+        ),
+        (
+            format!("DELETE FROM prompts WHERE run_no = {of}"),
+            "run closed: its prompt in the list of runs is not what was asked",
+        ),
+        (
+            "UPDATE prompts SET line = 'e' WHERE run_no = 1".into(),
+            "run erased was erased, but its prompt is there",
+        ),
+        (
+            "INSERT INTO prompts (run_no, line) VALUES (99, 'x')".into(),
+            "1 prompts belong to runs that are missing",
+        ),
+        (
+            format!("DELETE FROM tags WHERE run_no = {of}"),
+            "run closed cannot be found by one of its tags",
+        ),
+        (
+            format!("INSERT INTO tags (tag, run_no) VALUES (1, {of})"),
+            "the index of tags has 1 entries that no event speaks of",
+        ),
+        (
+            format!("DELETE FROM thoughts WHERE run_no = {of}"),
+            "run closed cannot be found by its Thought ",
+        ),
+        (
+            format!("INSERT INTO thoughts (thought_id, run_no) VALUES ('x', {of})"),
+            "the index of thoughts has 1 entries that no event speaks of",
+        ),
     ] {
         let problems = problems(&sql);
         let named = problems.iter().any(|problem| problem.contains(expected));
@@ -209,8 +252,16 @@ fn change() -> impl Strategy<Value = Change> {
         ("runs", "links"),
         ("bodies", "bytes"),
         ("blobs", "hash"),
+        ("prompts", "run_no"),
+        ("prompts", "line"),
+        ("tags", "tag"),
+        ("tags", "run_no"),
+        ("thoughts", "thought_id"),
+        ("thoughts", "run_no"),
     ]);
-    let tables = prop::sample::select(vec!["events", "chain", "runs", "bodies", "blobs"]);
+    let tables = prop::sample::select(vec![
+        "events", "chain", "runs", "bodies", "blobs", "prompts", "tags", "thoughts",
+    ]);
     prop_oneof![
         8 => (columns, any::<usize>(), any::<usize>()).prop_map(|((table, column), row, bit)| {
             Change::Flip { table, column, row, bit }
@@ -225,9 +276,18 @@ fn key(raw: &Connection, table: &str, row: usize) -> rusqlite::Result<(String, V
     let column = match table {
         "events" => "event_no",
         "chain" => "n",
-        "runs" => "run_no",
+        "runs" | "prompts" => "run_no",
         "bodies" => "body_no",
+        "tags" => "tag",
+        "thoughts" => "thought_id",
         _ => "hash",
+    };
+    // What an erased run was asked and which Thoughts it had is forgotten on purpose.
+    let table = match table {
+        "prompts" | "thoughts" => {
+            &format!("{table} WHERE run_no NOT IN (SELECT run_no FROM runs WHERE status >= 3)")
+        }
+        _ => table,
     };
     let count: usize = raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0))?;
     let sql = format!("SELECT {column} FROM {table} ORDER BY 1 LIMIT 1 OFFSET ?1");

@@ -44,6 +44,7 @@ pub(crate) fn validated(results: &[(&str, u64)]) -> EventKind {
         index,
         name: Arc::from(*name),
         result: ValidationResult::passed("ok"),
+        failure: None,
         seconds: Nanos(ms * MS),
     };
     EventKind::Validated { candidate: 0, results: (0..).zip(results).map(checked).collect() }

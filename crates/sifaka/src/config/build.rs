@@ -143,7 +143,7 @@ impl ChainConfig {
         if let Some(folder) = &self.templates {
             builder = builder.templates(base.join(folder));
         }
-        if let Some(redaction) = self.redaction(reader) {
+        if let Some(redaction) = redaction(&self.redact, &mut reader.problems) {
             builder = builder.redact(redaction);
         }
         builder
@@ -153,42 +153,43 @@ impl ChainConfig {
             .stop(self.stop.read(&mut reader.problems))
             .resilience(self.resilience.clone())
     }
+}
 
-    fn redaction(&self, reader: &mut Reader) -> Option<Redaction> {
-        let mut rules = Vec::with_capacity(self.redact.len());
-        for (n, pattern) in self.redact.iter().enumerate() {
-            match Regex::new(pattern) {
-                Ok(rule) => rules.push(rule),
-                Err(error) => {
-                    // Above the last line the error draws a picture, which has no place here.
-                    let error = error.to_string();
-                    let why =
-                        error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                    reader.problems.push(Problem::new(
-                        format!("redact[{n}]"),
-                        format!("{pattern:?} is not a regular expression: {why}"),
-                        "mend it; characters with a meaning of their own need a backslash",
-                    ));
-                }
+/// The rule that these patterns make together, if there are any.
+pub(super) fn redaction(patterns: &[String], problems: &mut Vec<Problem>) -> Option<Redaction> {
+    let mut rules = Vec::with_capacity(patterns.len());
+    for (n, pattern) in patterns.iter().enumerate() {
+        match Regex::new(pattern) {
+            Ok(rule) => rules.push(rule),
+            Err(error) => {
+                // Above the last line the error draws a picture, which has no place here.
+                let error = error.to_string();
+                let why =
+                    error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                problems.push(Problem::new(
+                    format!("redact[{n}]"),
+                    format!("{pattern:?} is not a regular expression: {why}"),
+                    "mend it; characters with a meaning of their own need a backslash",
+                ));
             }
         }
-        if rules.is_empty() {
-            return None;
-        }
-        Some(redact_with(move |text| {
-            let mut out = Cow::Borrowed(text);
-            for rule in &rules {
-                let changed = match rule.replace_all(&out, NoExpand(REDACTED)) {
-                    Cow::Owned(changed) => Some(changed),
-                    Cow::Borrowed(_) => None,
-                };
-                if let Some(changed) = changed {
-                    out = Cow::Owned(changed);
-                }
-            }
-            out
-        }))
     }
+    if rules.is_empty() {
+        return None;
+    }
+    Some(redact_with(move |text| {
+        let mut out = Cow::Borrowed(text);
+        for rule in &rules {
+            let changed = match rule.replace_all(&out, NoExpand(REDACTED)) {
+                Cow::Owned(changed) => Some(changed),
+                Cow::Borrowed(_) => None,
+            };
+            if let Some(changed) = changed {
+                out = Cow::Owned(changed);
+            }
+        }
+        out
+    }))
 }
 
 /// Collects what is wrong while a chain is read.

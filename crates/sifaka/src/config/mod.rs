@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use sifaka_chain::Chain;
+use sifaka_chain::{Chain, Redaction};
 use sifaka_core::names::nearest;
 use sifaka_core::{Error, Journal, Registry, Result};
 
@@ -178,6 +178,27 @@ impl Config {
             let place = format!("{}, chain {name}", self.place());
             error.in_component(place)
         })
+    }
+
+    /// What is to be taken out before something is recorded: by the rules of the chain of this
+    /// name, or of the default one. Where there is no telling which chain that is, by those of
+    /// all chains. `None` when there are no rules.
+    ///
+    /// # Errors
+    /// For an unknown name, and for rules that are not regular expressions.
+    pub fn redaction(&self, name: Option<&str>) -> Result<Option<Redaction>> {
+        let chains = match self.pick(name) {
+            Ok((_, chain)) => vec![chain],
+            Err(_) if name.is_none() => self.chains.values().collect(),
+            Err(error) => return Err(error),
+        };
+        let rules: Vec<String> = chains.iter().flat_map(|chain| &chain.redact).cloned().collect();
+        let mut problems = Vec::new();
+        let redaction = build::redaction(&rules, &mut problems);
+        if problems.is_empty() {
+            return Ok(redaction);
+        }
+        Err(Error::problems("chain", problems).in_component(self.place()))
     }
 
     fn place(&self) -> String {

@@ -223,3 +223,31 @@ fn the_commented_file_works_as_it_is_and_shows_every_option() {
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
+
+#[test]
+fn redaction_is_the_named_chains_the_default_ones_or_every_chains() {
+    let two = "[chains.a]\nredact = [\"one\"]\n[chains.b]\nredact = [\"two\"]\n[chains.c]\n";
+    let taken = |config: &Config, name| {
+        let event = sifaka_core::Event {
+            run_id: sifaka_core::Id::derived(b"run"),
+            seq: 0,
+            time: sifaka_core::Context::new().now(),
+            kind: sifaka_core::EventKind::Noted { name: "note".into(), data: "one two".into() },
+        };
+        let redaction = config.redaction(name).unwrap()?;
+        match redaction.apply(&event).unwrap().kind {
+            sifaka_core::EventKind::Noted { data, .. } => data.as_str().map(str::to_owned),
+            other => panic!("{other:?}"),
+        }
+    };
+    let config = Config::parse(two).unwrap();
+    assert_eq!(taken(&config, None).unwrap(), "[redacted] [redacted]");
+    assert_eq!(taken(&config, Some("b")).unwrap(), "one [redacted]");
+    assert_eq!(taken(&config, Some("c")), None);
+    assert!(config.redaction(Some("d")).is_err());
+    let config = Config::parse(&format!("default_chain = \"a\"\n{two}")).unwrap();
+    assert_eq!(taken(&config, None).unwrap(), "[redacted] two");
+    assert_eq!(taken(&Config::default(), None), None);
+    let error = Config::parse("[chains.a]\nredact = [\"(\"]").unwrap().redaction(None).unwrap_err();
+    assert_eq!(error.all_problems()[0].place, "redact[0]");
+}

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use sifaka::config::{Config, schema};
 use sifaka::prelude::*;
 use sifaka::registry::About;
-use sifaka::{Registry, event::Prompted};
+use sifaka::{
+    Registry,
+    event::{EndReason, Prompted},
+};
 
 /// A chain with a price, a check that fails, a critic and a retriever.
 const BASE: &str = r#"
@@ -65,6 +68,11 @@ fn registry() -> Registry {
     let about = |name: &str| About::new(name, "", name);
     registry.validators.register(about("never"), |_, _| {
         Ok(Arc::new(check("never", |text: &str| Err::<(), _>(format!("{text} will not do")))))
+    });
+    registry.validators.register(about("longer"), |_, _| {
+        Ok(Arc::new(check("longer", |text: &str| {
+            ValidationResult::failed("not long enough").with_score(text.len() as f64 / 100.0)
+        })))
     });
     registry.critics.register(about("tone"), |_, _| {
         Ok(Arc::new(critic_fn("tone", |_| async {
@@ -167,7 +175,7 @@ const APART: &[&str] = &[
 ];
 
 #[tokio::test(start_paused = true)]
-async fn every_option_changes_what_a_run_does() {
+async fn lesson_11_every_option_changes_what_a_run_does() {
     let usual = trace("").await;
     assert_eq!(usual, trace("").await, "a run of the base is the same each time");
     for (name, change) in CHANGES.iter().filter(|(name, _)| !APART.contains(name)) {
@@ -179,7 +187,7 @@ async fn every_option_changes_what_a_run_does() {
 fn options_for_special_models_and_texts_reach_the_chain() {
     let folder = tempfile::tempdir().unwrap();
     let usual = chain_with("", folder.path(), None);
-    for name in ["guide", "stop.plateau_epsilon", "stop.oscillation"] {
+    for name in ["guide", "stop.oscillation"] {
         let (_, change) = CHANGES.iter().find(|(n, _)| *n == name).unwrap();
         assert_ne!(chain_with(change, folder.path(), None).id(), usual.id(), "{name}");
     }
@@ -196,6 +204,27 @@ async fn the_same_text_again_ends_a_run_unless_oscillation_is_off() {
     };
     assert_eq!(run("true").await, "the model came back to an earlier text");
     assert_eq!(run("false").await, "the allowed improvements are used up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lesson_11_small_gains_are_a_plateau_only_within_its_epsilon() {
+    let run = |options: &str| {
+        let text = format!(
+            "[chains.a]\nmodel = \"mock:replies=a|bb|ccc|dddd|eeeee\"\nchecks = [\"longer\"]\n\
+             stop.plateau = 1\n{options}"
+        );
+        let chain = Config::parse(&text).unwrap().chain("a", &registry(), None).unwrap();
+        async move {
+            let outcome = chain.run("Go on.").await.unwrap();
+            (outcome.text().to_owned(), outcome.reason().clone())
+        }
+    };
+    // Every text scores 0.01 more than the one before it.
+    let all = ("dddd".to_owned(), EndReason::MaxIterations);
+    assert_eq!(run("").await, all);
+    assert_eq!(run("stop.plateau_epsilon = 0.005").await, all);
+    let flat = ("bb".to_owned(), EndReason::Plateau { rounds: 1 });
+    assert_eq!(run("stop.plateau_epsilon = 0.05").await, flat);
 }
 
 /// A model that fails once and then writes, or takes its time, by its name.

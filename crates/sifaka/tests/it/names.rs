@@ -12,6 +12,24 @@ fn unknown_names_are_errors_with_the_nearest_known_ones() {
     assert!(retriever("nowhere-by-that-name").is_err());
 }
 
+#[test]
+fn lesson_13_an_unknown_model_is_an_error_with_suggestions_and_never_the_mock() {
+    for name in ["mok", "mock-2", "Mock", "gpt-99-turbo", "nobody:at-all", "mocks:reply=x", "x"] {
+        let error = model(name).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration, "{name}");
+        assert!(!error.suggestions().is_empty(), "{name}: {error}");
+        let said = error.to_string();
+        let asked = name.split(':').next().unwrap();
+        assert!(said.contains(asked), "{name} is not named in {said}");
+
+        let file = format!("[chains.a]\nmodel = {name:?}");
+        let config = sifaka::config::Config::parse(&file).unwrap();
+        let error = config.chain("a", &sifaka::registry(), None).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration, "{name} in a file");
+    }
+    assert!(model("").is_err(), "nor is nothing the mock");
+}
+
 #[tokio::test]
 async fn a_chain_of_named_parts_runs() {
     let chain = Chain::builder(model("mock").unwrap())
