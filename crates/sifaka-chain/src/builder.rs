@@ -376,7 +376,7 @@ impl ChainBuilder {
         }
         if options.budget.calls == Some(0) || options.budget.tokens == Some(0) {
             let message = "nothing may be spent, so nothing can be written".into();
-            problem("budget", message, "allow at least one call");
+            problem("budget", message, "allow at least one call and its tokens");
         }
         let writers = std::iter::once(&self.model).chain(&self.fallbacks);
         for model in writers.filter(|model| model.price().is_none()) {
@@ -395,7 +395,8 @@ impl ChainBuilder {
             value.is_some_and(|v| v.is_nan() || v < low || v > high)
         };
         if outside(sampling.temperature, 0.0, 10.0) {
-            let message = format!("{:?} is out of range", sampling.temperature);
+            let value = sampling.temperature.unwrap_or_default();
+            let message = format!("{value} is out of range");
             problem("sampling.temperature", message, "use 0 to 10; 0 to 1 is usual");
         }
         if outside(sampling.top_p, 0.0, 1.0) || outside(sampling.min_p, 0.0, 1.0) {
@@ -414,7 +415,7 @@ impl ChainBuilder {
             && matches!(options.critics_when, CriticsWhen::OnFailure)
         {
             let message = "critics are asked on failure, but nothing can fail".into();
-            problem("critics_when", message, "add a validator, or use CriticsWhen::Always");
+            problem("critics_when", message, "add a check, or ask critics always");
         }
         for check in &self.checks {
             if check.weight.is_some_and(|w| !w.is_finite() || w < 0.0) {

@@ -111,7 +111,11 @@ impl Outcome {
         let mut out = String::new();
         // Writing to a String cannot fail; the results of `write!` are dropped for that reason.
         let verdict = if self.passed { "passed" } else { "did not pass" };
-        let _ = writeln!(out, "The text {verdict}: {}.", self.reason);
+        if self.thought.validation_results().is_empty() {
+            let _ = writeln!(out, "The text was not checked: there are no checks.");
+        } else {
+            let _ = writeln!(out, "The text {verdict}: {}.", self.reason);
+        }
         let mut iterations: Vec<Thought> =
             self.newest.iterations().filter_map(|entry| entry.thought().cloned()).collect();
         iterations.reverse();
@@ -130,12 +134,11 @@ impl Outcome {
                 (Some(_), failing) => format!("fails {}", failing.join(", ")),
             };
             let advice = thought.critic_feedback().len();
-            let _ = write!(
-                out,
-                "{mark} iteration {}: score {:.2}, {state}",
-                thought.iteration(),
-                score.value
-            );
+            let _ = write!(out, "{mark} iteration {}: ", thought.iteration());
+            if thought.text().is_some() {
+                let _ = write!(out, "score {:.2}, ", score.value);
+            }
+            out.push_str(&state);
             if thought.candidates().len() > 1 {
                 let _ = write!(out, ", best of {}", thought.candidates().len());
             }
@@ -158,8 +161,9 @@ impl Outcome {
         let usage = self.usage;
         let _ = write!(
             out,
-            "{} calls, {}{} tokens in, {} out",
+            "{} call{}, {}{} tokens in, {} out",
             usage.calls,
+            if usage.calls == 1 { "" } else { "s" },
             if usage.estimated { "about " } else { "" },
             usage.input_tokens,
             usage.output_tokens

@@ -58,12 +58,27 @@ impl App {
     }
 
     /// Opens the record that the flags and the configuration name; `None` if there is none yet.
+    /// One that `--journal` names must be there.
     pub(crate) fn journal_if_there(&self) -> Result<Option<Arc<SqliteJournal>>> {
-        let path = self.journal_path(self.config()?.as_ref())?;
-        if !path.exists() {
-            return Ok(None);
+        // A record that is named needs no configuration, so a broken one does not matter.
+        let path = match &self.global.journal {
+            Some(path) => path.clone(),
+            None => self.journal_path(self.config()?.as_ref())?,
+        };
+        let there = path.try_exists().map_err(|error| {
+            let message = format!("{}: {error}", path.display());
+            Error::new(ErrorKind::Storage, "journal", "open", message)
+                .suggest("check the folder and its permissions")
+        })?;
+        match (there, &self.global.journal) {
+            (true, _) => Self::journal_for_writing(&path).map(Some),
+            (false, None) => Ok(None),
+            (false, Some(named)) => {
+                let message = format!("{} is not there", named.display());
+                Err(Error::new(ErrorKind::NotFound, "journal", "open", message)
+                    .suggest("check the path of --journal; `sifaka run` makes the file"))
+            }
         }
-        Self::journal_for_writing(&path).map(Some)
     }
 
     /// Opens the record, which must be there.

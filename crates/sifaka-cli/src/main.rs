@@ -10,6 +10,7 @@ mod signals;
 use std::process::ExitCode;
 
 use clap::Parser;
+use sifaka::Error;
 
 use crate::app::App;
 use crate::args::Cli;
@@ -17,10 +18,10 @@ use crate::args::Cli;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let app = App::new(cli.global);
-    let code = commands::run(&app, cli.command).unwrap_or_else(|error| {
+    let failed = |error: Error| {
         app.talk.error(&error);
         error.kind().exit_code()
-    });
-    app.out.finish();
-    ExitCode::from(code)
+    };
+    let code = commands::run(&app, cli.command).unwrap_or_else(failed);
+    ExitCode::from(app.out.flush().map_or_else(failed, |()| code))
 }

@@ -1,8 +1,12 @@
 //! A run as it is on record, with everything that was stored apart.
 
+use serde::Serialize;
 use sifaka::event::Fold;
 use sifaka::journal::Resolved;
 use sifaka::{Body, Context, Error, ErrorKind, Event, Id, Journal, Result, Thought};
+
+/// What a chain is called that is made of flags alone.
+pub(crate) const BY_FLAGS: &str = "flags";
 
 /// A run, read whole.
 pub(crate) struct Record {
@@ -34,6 +38,28 @@ impl Record {
         Ok(Self { run_id, events, fold, thought, whole })
     }
 
+    /// How a run without an end is taken up again.
+    pub(crate) fn how_to_go_on(&self) -> String {
+        let by_flags =
+            self.fold.chain_id().is_some_and(|id| id.split('@').next() == Some(BY_FLAGS));
+        let flags = if by_flags { " with the same flags as before" } else { "" };
+        format!("`sifaka resume {}`{flags} goes on with it", self.run_id)
+    }
+
+    /// The Thought as it is written to files. A run's says which iteration it gave.
+    pub(crate) fn to_write(&self) -> Written<'_> {
+        let said = self.thought.unknown_fields().is_some_and(|fields| fields.contains_key("best"));
+        let best = self.fold.best().filter(|_| self.whole && !said);
+        let best =
+            best.filter(|(thought, _)| thought.text().is_some()).map(|(thought, score)| Best {
+                id: thought.id().clone(),
+                iteration: thought.iteration(),
+                passed: score.passed,
+                score: score.value,
+            });
+        Written { thought: &self.thought, best }
+    }
+
     /// The text the run gives: the named Thought, or for the run its best.
     pub(crate) fn answer(&self) -> Thought {
         match self.fold.best() {
@@ -41,6 +67,24 @@ impl Record {
             _ => self.thought.clone(),
         }
     }
+}
+
+/// A Thought as it is written to files.
+#[derive(Serialize)]
+pub(crate) struct Written<'a> {
+    #[serde(flatten)]
+    thought: &'a Thought,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    best: Option<Best>,
+}
+
+/// The iteration a run gave.
+#[derive(Serialize)]
+struct Best {
+    id: Id,
+    iteration: u32,
+    passed: bool,
+    score: f64,
 }
 
 /// Brings in what was stored apart. What is gone stays a pointer: the rest is worth showing.

@@ -44,7 +44,9 @@ impl Hash {
     /// When it is anything else.
     pub fn parse(text: &str) -> Result<Self> {
         blake3::Hash::from_hex(text).map(|hash| Self(*hash.as_bytes())).map_err(|error| {
-            Error::invalid_input("hash", format!("{text:?} is not a hash: {error}"))
+            let length = text.chars().count();
+            Error::invalid_input("hash", format!("{text:?} has {length} characters"))
+                .with_source(error)
                 .suggest("a hash is 64 hexadecimal digits, as `sifaka run` prints it")
         })
     }

@@ -86,7 +86,7 @@ struct RoundPlan {
     /// How many answers share one event.
     together: usize,
     critics: Vec<CriticPlan>,
-    resumed: Option<bool>,
+    is_resumed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -111,14 +111,14 @@ fn round() -> BoxedStrategy<RoundPlan> {
         (decision(), vec((stage, body(), found), 0..3), prompted(), vec(completion(), 1..5)),
         (usage(), provider(), option::of(body()), nanos(), vec(called(), 0..2)),
         (vec(validation_result(), 12), vec(any::<u8>(), 12), 1_usize..4),
-        (vec(critic, 0..4), option::weighted(0.2, any::<bool>())),
+        (vec(critic, 0..4), prop::bool::weighted(0.2)),
     )
         .prop_map(
             |(
                 (decision, found, prompt, completions),
                 (usage, provider, raw, seconds, calls),
                 (verdicts, order, together),
-                (critics, resumed),
+                (critics, is_resumed),
             )| RoundPlan {
                 decision,
                 found,
@@ -133,7 +133,7 @@ fn round() -> BoxedStrategy<RoundPlan> {
                 order,
                 together,
                 critics,
-                resumed,
+                is_resumed,
             },
         )
         .boxed()
@@ -248,9 +248,10 @@ impl Writer {
             plan.found.into_iter().partition(|(stage, ..)| *stage == Stage::PreGeneration);
         self.retrieve(before, &mut expected);
         self.kinds.push(EventKind::Prompted(Box::new(plan.prompt)));
-        if let Some(changed) = plan.resumed {
+        if plan.is_resumed {
             // The call in flight was lost with the process, and is made again.
-            self.kinds.push(EventKind::RunResumed { chain_id: Arc::clone(chain), changed });
+            let chain_id = Arc::clone(chain);
+            self.kinds.push(EventKind::RunResumed { chain_id, changed: false });
         }
         let mut entries: Vec<Entry> = plan
             .completions

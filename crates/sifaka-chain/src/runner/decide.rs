@@ -83,15 +83,17 @@ impl Runner<'_> {
         attempts
     }
 
-    /// Whether the newest text had been there before.
+    /// Whether all the model wrote had been there before.
     fn came_back(&self) -> bool {
         let Some(thought) = self.fold.thought() else { return false };
-        let text = thought.text();
-        text.is_some()
-            && thought.iterations().skip(1).any(|entry| match entry {
-                Entry::Thought(earlier) => earlier.text() == text,
+        let written = &self.fold.round().completions;
+        let was_there = |text: &str| {
+            thought.iterations().skip(1).any(|entry| match entry {
+                Entry::Thought(earlier) => earlier.text() == Some(text),
                 Entry::Reference(_) => false,
             })
+        };
+        !written.is_empty() && written.iter().all(|completion| was_there(&completion.text))
     }
 
     /// Whether the best score did not rise over the last `rounds` iterations.

@@ -28,9 +28,7 @@ impl Runner<'_> {
         loop {
             let round = self.fold.round();
             let have = u32::try_from(round.completions.len()).unwrap_or(u32::MAX);
-            // A Thought that was made elsewhere brings its text along.
-            let brought_along = have == 0 && !round.candidates.is_empty();
-            if have >= wanted || brought_along {
+            if have >= wanted || round.is_brought_along {
                 return Ok(());
             }
             self.write((wanted - have).min(max), have).await?;

@@ -205,7 +205,12 @@ impl Recorder {
             Some(log) => {
                 let started = ctx.monotonic();
                 let closed = log.close().await;
-                self.waited(ctx.monotonic().saturating_sub(started));
+                let waited = ctx.monotonic().saturating_sub(started);
+                self.waited(waited);
+                if let Some(timings) = &mut self.timings {
+                    // The run's own figure was written before this wait.
+                    timings.add_total(waited);
+                }
                 Some(closed.map_err(|error| broke(&mut self.broken, error))?)
             }
         };

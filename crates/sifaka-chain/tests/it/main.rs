@@ -8,6 +8,7 @@ mod flow;
 mod kit;
 mod lessons;
 mod properties;
+mod redaction;
 mod resume;
 mod retrieval;
 mod streaming;

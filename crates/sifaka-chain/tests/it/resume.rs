@@ -86,7 +86,7 @@ async fn a_crash_at_every_event_boundary_changes_nothing_and_repeats_nothing() {
         assert_eq!(resumed.reason(), outcome.reason(), "cut at {cut}");
         assert_eq!(resumed.usage().calls, outcome.usage().calls, "cut at {cut}");
         assert_eq!(told(resumed.newest()), told(outcome.newest()), "cut at {cut}");
-        let left = if texts >= 8 { 0 } else { 8 - texts };
+        let left = 8_usize.saturating_sub(texts);
         assert_eq!(model.calls(), left, "cut at {cut}: a finished call was repeated");
         assert_eq!(critic.calls(), 2 - found, "cut at {cut}: a finished critique was repeated");
         assert!(

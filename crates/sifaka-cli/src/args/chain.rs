@@ -15,6 +15,9 @@ pub(crate) struct ChainArgs {
     /// The model that writes: mock, mock:script.toml, replay:ID
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+    /// Add a model that stands in when the ones before it fail
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) fallback: Vec<String>,
     /// Standing instructions for the model
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
@@ -28,34 +31,34 @@ pub(crate) struct ChainArgs {
     #[arg(long, value_name = "RETRIEVER")]
     pub(crate) retriever: Vec<String>,
     /// How many improvements may follow the first text [default: 3]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_iterations: Option<u32>,
     /// How many candidates the first iteration has [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) samples: Option<u32>,
     /// When critics are asked
     #[arg(long, value_name = "WHEN")]
     pub(crate) critics_when: Option<When>,
     /// How freely the model chooses its words; 0 takes the likeliest
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub(crate) temperature: Option<f64>,
     /// The most tokens of an answer
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_tokens: Option<u64>,
     /// Fix the model's randomness, where it can be
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// The most calls to models
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) budget_calls: Option<u64>,
     /// The most tokens, in and out together
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) budget_tokens: Option<u64>,
     /// The most money, in US dollars
-    #[arg(long, value_name = "DOLLARS")]
+    #[arg(long, value_name = "DOLLARS", allow_negative_numbers = true)]
     pub(crate) budget_cost: Option<f64>,
     /// The longest the run may take, in seconds
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub(crate) budget_time: Option<f64>,
 }
 
@@ -82,6 +85,7 @@ impl ChainArgs {
         }
         set(&mut chain.model, self.model.clone().map(Component::Text).as_ref());
         set(&mut chain.system, self.system.as_ref());
+        add(&mut chain.fallbacks, &self.fallback);
         add(&mut chain.checks, &self.check);
         add(&mut chain.critics, &self.critic);
         add(&mut chain.retrievers, &self.retriever);

@@ -1,6 +1,7 @@
 //! What the command line may say.
 
 mod chain;
+mod given;
 mod record;
 
 use std::path::PathBuf;
@@ -8,9 +9,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use chain::{ChainArgs, ResumeArgs, RunArgs, Shape};
+pub(crate) use given::{Given, quoted};
 pub(crate) use record::{
     DiffArgs, EraseArgs, ExportArgs, Format, ImportArgs, ListArgs, PerfArgs, PruneArgs, ShowArgs,
-    VerifyArgs,
+    State, VerifyArgs,
 };
 
 const AFTER: &str = "\

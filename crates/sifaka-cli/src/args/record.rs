@@ -11,7 +11,7 @@ use super::chain::tag;
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// The most runs to list; 0 lists all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true)]
     pub(crate) limit: usize,
     /// Only runs with this label
     #[arg(long, value_name = "KEY=VALUE", value_parser = tag)]
@@ -25,12 +25,24 @@ pub(crate) struct ListArgs {
     /// Only runs whose text did not pass
     #[arg(long)]
     pub(crate) failed: bool,
-    /// Only runs of this chain
+    /// Only runs in this state
+    #[arg(long, value_name = "STATE")]
+    pub(crate) state: Option<State>,
+    /// Only runs of this chain, by its name or its whole id
     #[arg(long, value_name = "NAME")]
     pub(crate) chain: Option<String>,
     /// As JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum State {
+    Open,
+    Finished,
+    Failed,
+    Erased,
 }
 
 /// `sifaka show`.
@@ -64,10 +76,10 @@ pub(crate) struct DiffArgs {
     #[arg(conflicts_with_all = ["from", "to"])]
     pub(crate) other: Option<String>,
     /// The older iteration [default: the one before the newer]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) from: Option<u32>,
     /// The newer iteration [default: the newest]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) to: Option<u32>,
     /// As JSON
     #[arg(long)]
@@ -141,11 +153,12 @@ pub(crate) struct PerfArgs {
 #[derive(Debug, Args)]
 #[group(id = "what", required = true, multiple = true)]
 pub(crate) struct PruneArgs {
-    /// Erase runs that ended longer ago than this: 30d, 12h, 2w
-    #[arg(long, value_name = "AGE", value_parser = age, group = "what")]
+    /// Erase runs that ended longer ago than this: 30d, 12h, 2w; with --keep, only those of them
+    /// that are not among the newest
+    #[arg(long, value_name = "AGE", value_parser = age, group = "what", allow_hyphen_values = true)]
     pub(crate) older_than: Option<Duration>,
     /// Erase all but so many of the newest
-    #[arg(long, value_name = "N", group = "what")]
+    #[arg(long, value_name = "N", group = "what", allow_negative_numbers = true)]
     pub(crate) keep: Option<usize>,
     /// Only say which
     #[arg(long)]

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use sifaka::journal::{RunQuery, RunStatus};
 use sifaka::thought::NewFile;
-use sifaka::{Context, Error, ErrorKind, Journal, Result, Thought};
+use sifaka::{Context, Error, ErrorKind, Journal, Result};
 
 use super::{DONE, count};
 use crate::app::App;
 use crate::args::{ExportArgs, Format};
-use crate::record::Record;
+use crate::record::{Record, Written};
 
 pub(super) fn run(app: &App, args: &ExportArgs) -> Result<u8> {
     app.with_journal(async |ctx, journal| {
@@ -22,8 +22,8 @@ pub(super) fn run(app: &App, args: &ExportArgs) -> Result<u8> {
             None => {
                 let mut pieces = Pieces { format, list, written: 0 };
                 for id in &ids {
-                    let thought = Record::load(ctx, journal, id).await?.thought;
-                    app.out.raw(&pieces.next(&thought)?)?;
+                    let record = Record::load(ctx, journal, id).await?;
+                    app.out.raw(&pieces.next(&record.to_write())?)?;
                     if app.out.is_closed() {
                         return Ok(DONE);
                     }
@@ -35,8 +35,8 @@ pub(super) fn run(app: &App, args: &ExportArgs) -> Result<u8> {
                 let mut file = NewFile::create(path).map_err(failed)?;
                 let mut pieces = Pieces { format, list, written: 0 };
                 for id in &ids {
-                    let thought = Record::load(ctx, journal, id).await?.thought;
-                    file.write_all(pieces.next(&thought)?.as_bytes()).map_err(failed)?;
+                    let record = Record::load(ctx, journal, id).await?;
+                    file.write_all(pieces.next(&record.to_write())?.as_bytes()).map_err(failed)?;
                 }
                 file.write_all(pieces.end().as_bytes()).map_err(failed)?;
                 file.finish().map_err(failed)?;
@@ -67,7 +67,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn next(&mut self, thought: &Thought) -> Result<String> {
+    fn next(&mut self, thought: &Written<'_>) -> Result<String> {
         let lead = match (self.list, self.written) {
             (false, _) => "",
             (true, 0) => "[\n",
@@ -75,11 +75,12 @@ impl Pieces {
         };
         self.written += 1;
         let json = match self.format {
-            Format::Json => thought.to_json()?,
-            Format::Jsonl => serde_json::to_string(thought).map_err(|error| {
-                Error::new(ErrorKind::Internal, "export", "write", error.to_string())
-            })?,
+            Format::Json => serde_json::to_string_pretty(thought),
+            Format::Jsonl => serde_json::to_string(thought),
         };
+        let json = json.map_err(|error| {
+            Error::new(ErrorKind::Internal, "export", "write", error.to_string())
+        })?;
         let end = if self.list { "" } else { "\n" };
         Ok(format!("{lead}{json}{end}"))
     }

@@ -16,6 +16,7 @@ use super::DONE;
 use crate::app::App;
 use crate::args::ImportArgs;
 use crate::output::clean;
+use crate::record::Record;
 
 /// What became of a file.
 #[derive(Debug, Serialize)]
@@ -31,6 +32,9 @@ struct Report {
 struct Refusal {
     place: String,
     message: String,
+    /// Whether the record holds something else in its place.
+    #[serde(skip)]
+    conflict: bool,
 }
 
 /// A Thought's JSON and where it stood in its file.
@@ -53,7 +57,7 @@ pub(super) fn run(app: &App, args: &ImportArgs) -> Result<u8> {
         Ok(reports)
     })?;
     for report in &reports {
-        for Refusal { place, message } in &report.refused {
+        for Refusal { place, message, .. } in &report.refused {
             app.talk.warn(&format!("{}{place}: {message}", report.file));
         }
     }
@@ -70,8 +74,14 @@ pub(super) fn run(app: &App, args: &ImportArgs) -> Result<u8> {
             ))?;
         }
     }
-    let refused = reports.iter().any(|report| !report.refused.is_empty());
-    Ok(if refused { ErrorKind::InvalidInput.exit_code() } else { DONE })
+    let refused: Vec<&Refusal> = reports.iter().flat_map(|report| &report.refused).collect();
+    Ok(if refused.is_empty() {
+        DONE
+    } else if refused.iter().all(|refusal| refusal.conflict) {
+        ErrorKind::Conflict.exit_code()
+    } else {
+        ErrorKind::InvalidInput.exit_code()
+    })
 }
 
 async fn import_file(
@@ -86,21 +96,23 @@ async fn import_file(
     let bytes = match read(path) {
         Ok(bytes) => bytes,
         Err(message) => {
-            report.refused.push(Refusal { place: String::new(), message });
+            report.refused.push(Refusal { place: String::new(), message, conflict: false });
             return Ok(report);
         }
     };
     for (place, json) in items(&bytes, path) {
         match Thought::from_json(json, &Limits::default()) {
             Err(error) => {
-                report.refused.push(Refusal { place, message: error.message().to_owned() });
+                let message = error.message().to_owned();
+                report.refused.push(Refusal { place, message, conflict: false });
             }
             Ok(thought) => match take_in(ctx, journal, redaction, &thought).await {
                 Ok(Taken::New(run)) => report.imported.push(run),
                 Ok(Taken::Known(run)) => report.already_there.push(run),
                 // Only what concerns this one Thought lets the others go on.
                 Err(error) if error.kind() == ErrorKind::Conflict => {
-                    report.refused.push(Refusal { place, message: error.message().to_owned() });
+                    let message = error.message().to_owned();
+                    report.refused.push(Refusal { place, message, conflict: true });
                 }
                 Err(error) => return Err(error),
             },
@@ -166,15 +178,20 @@ async fn take_in(
     let first = thought.history().first().map(|entry| entry.id().clone());
     let run = thought.run_id().cloned().or(first).unwrap_or_else(|| thought.id().clone());
     let mut place = run.clone();
-    if !journal.sealed(ctx, &run).await?.is_empty() {
-        match journal.fold(ctx, &run).await? {
-            None => return Err(erased(&run)),
-            Some(fold) if fold.find(thought.id()).is_some() => return Ok(Taken::Known(run)),
-            // The run is there with another end: this one is kept beside it.
-            Some(_) => place = thought.id().clone(),
+    for beside in [run, thought.id().clone()] {
+        place = beside;
+        if journal.sealed(ctx, &place).await?.is_empty() {
+            break;
         }
-        if !journal.sealed(ctx, &place).await?.is_empty() {
-            return Ok(Taken::Known(place));
+        if journal.events(ctx, &place).await?.is_empty() {
+            return Err(erased(&place));
+        }
+        let record = Record::load(ctx, journal, place.as_str()).await?;
+        match record.fold.find(thought.id()) {
+            Some(known) => return same(ctx, redaction, &known, thought, place),
+            // The run is there with another end: this one is kept beside it.
+            None if place != *thought.id() => {}
+            None => return Err(differs(&place)),
         }
     }
     let mut log = journal.open_run(ctx, &place).await?;
@@ -194,6 +211,53 @@ async fn take_in(
     Ok(Taken::New(place))
 }
 
+/// Whether what is on record is what the file has, as it is or as it would be kept.
+fn same(
+    ctx: &Context,
+    redaction: Option<&Redaction>,
+    known: &Thought,
+    thought: &Thought,
+    run: Id,
+) -> Result<Taken> {
+    let known = content(known)?;
+    if known == content(thought)? {
+        return Ok(Taken::Known(run));
+    }
+    if let Some(rule) = redaction {
+        let kind = EventKind::Imported { thought: Box::new(thought.clone()) };
+        let event = Event { run_id: run.clone(), seq: 0, time: ctx.now(), kind };
+        if let EventKind::Imported { thought } = rule.apply(&event)?.kind
+            && known == content(&thought)?
+        {
+            return Ok(Taken::Known(run));
+        }
+    }
+    Err(differs(&run))
+}
+
+/// What a Thought says, without what the record itself adds to it.
+fn content(thought: &Thought) -> Result<serde_json::Value> {
+    fn bare(value: &mut serde_json::Value) {
+        if let Some(fields) = value.as_object_mut() {
+            fields.remove("run_id");
+            fields.remove("best");
+        }
+    }
+    let mut value = serde_json::to_value(thought)
+        .map_err(|error| Error::new(ErrorKind::Internal, "import", "compare", error.to_string()))?;
+    bare(&mut value);
+    if let Some(history) = value.get_mut("history").and_then(serde_json::Value::as_array_mut) {
+        history.iter_mut().for_each(bare);
+    }
+    Ok(value)
+}
+
+fn differs(run: &Id) -> Error {
+    let message = format!("run {run} is on record with other content");
+    Error::new(ErrorKind::Conflict, "import", "write", message)
+        .suggest("import it into another record with --journal")
+}
+
 fn erased(run: &Id) -> Error {
     let message = format!("run {run} was erased from this record");
     Error::new(ErrorKind::Conflict, "import", "write", message)
@@ -205,7 +269,6 @@ mod tests {
     use sifaka::{Document, MemoryJournal, redact_with};
 
     use super::*;
-    use crate::record::Record;
 
     fn two_iterations(ctx: &Context, text: &str) -> Thought {
         Thought::new(ctx, format!("Greet {text}."))
@@ -245,6 +308,6 @@ mod tests {
         // The prompt and the text stay with the event, the document and the model's prompt do not.
         assert!(sealed[0].payload.as_ref().unwrap().len() < 250_000);
         let record = Record::load(&ctx, &journal, run.as_str()).await.unwrap();
-        assert_eq!(record.thought, thought);
+        assert_eq!(record.thought, thought.with_run_id(run));
     }
 }

@@ -6,31 +6,37 @@ use sifaka::{Context, Journal, Result};
 
 use super::DONE;
 use crate::app::App;
-use crate::args::ListArgs;
+use crate::args::{ListArgs, State};
 use crate::output::Table;
 
 /// How much of a prompt a line shows, in characters.
 const PROMPT: usize = 60;
 
-pub(super) fn run(app: &App, args: ListArgs) -> Result<u8> {
+pub(super) fn run(app: &App, args: &ListArgs) -> Result<u8> {
     let passed = match (args.passed, args.failed) {
         (true, _) => Some(true),
         (_, true) => Some(false),
         _ => None,
     };
+    // The record knows chains by name and fingerprint, and no states; those are sorted out here.
+    let sorted_out = args.chain.is_some() || args.state.is_some();
     let query = RunQuery {
-        chain: args.chain,
-        tag: args.tag,
-        contains: args.contains,
+        tag: args.tag.clone(),
+        contains: args.contains.clone(),
         passed,
-        before: None,
-        offset: 0,
-        limit: args.limit,
+        limit: if sorted_out { 0 } else { args.limit },
+        ..RunQuery::default()
     };
-    let runs = match app.journal_if_there()? {
+    let mut runs = match app.journal_if_there()? {
         None => Vec::new(),
         Some(journal) => App::block_on(async { journal.runs(&Context::new(), &query).await })?,
     };
+    if sorted_out {
+        runs.retain(|run| fits(run, args));
+        if args.limit > 0 {
+            runs.truncate(args.limit);
+        }
+    }
     if args.json {
         return app.out.json(&runs).map(|()| DONE);
     }
@@ -58,8 +64,22 @@ pub(super) fn run(app: &App, args: ListArgs) -> Result<u8> {
     Ok(DONE)
 }
 
+fn fits(run: &RunSummary, args: &ListArgs) -> bool {
+    let chain = args.chain.as_deref().is_none_or(|wanted| {
+        let id = run.chain_id.as_deref().unwrap_or_default();
+        id == wanted || id.rsplit_once('@').is_some_and(|(name, _)| name == wanted)
+    });
+    let state = args.state.is_none_or(|state| match state {
+        State::Open => run.status == RunStatus::Open,
+        State::Finished => run.status == RunStatus::Finished,
+        State::Failed => run.status == RunStatus::Failed,
+        State::Erased => run.status == RunStatus::Erased,
+    });
+    chain && state
+}
+
 /// Where a run stands, in a word or two.
-pub(super) fn state(run: &RunSummary) -> &'static str {
+fn state(run: &RunSummary) -> &'static str {
     match (run.status, run.passed) {
         (RunStatus::Open, _) => "open",
         (RunStatus::Failed, _) => "failed",

@@ -35,7 +35,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<u8> {
     match command {
         Command::Run(args) => run::run(app, &args),
         Command::Resume(args) => resume::run(app, &args),
-        Command::List(args) => list::run(app, args),
+        Command::List(args) => list::run(app, &args),
         Command::Show(args) => show::run(app, &args),
         Command::Diff(args) => diff::run(app, &args),
         Command::Verify(args) => verify::run(app, &args),

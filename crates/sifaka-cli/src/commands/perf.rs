@@ -2,7 +2,7 @@
 
 use sifaka::journal::RunQuery;
 use sifaka::telemetry::{Performance, Timings};
-use sifaka::{Error, ErrorKind, Event, Result};
+use sifaka::{Error, ErrorKind, Event, EventKind, Result};
 
 use super::{DONE, count};
 use crate::app::App;
@@ -30,9 +30,18 @@ pub(super) fn run(app: &App, args: &PerfArgs) -> Result<u8> {
         }
         let mut timings = Timings::new();
         for run in runs {
-            for event in journal.events(ctx, &run).await? {
-                timings.observe_event(&event);
+            let events = journal.events(ctx, &run).await?;
+            if let Some(note) = remark(&events) {
+                if !args.all && events.is_empty() {
+                    let message = format!("run {run} {note}");
+                    return Err(Error::new(ErrorKind::NotFound, "perf", "read", message)
+                        .suggest("`sifaka list` shows the runs that are there"));
+                }
+                if !args.all {
+                    app.talk.say(format!("run {run} {note}"));
+                }
             }
+            events.iter().for_each(|event| timings.observe_event(event));
         }
         Ok(timings.performance())
     })?;
@@ -42,6 +51,25 @@ pub(super) fn run(app: &App, args: &PerfArgs) -> Result<u8> {
         print(app, &performance)?;
     }
     Ok(DONE)
+}
+
+/// What to know of a run whose figures are not those of a whole run.
+fn remark(events: &[Event]) -> Option<&'static str> {
+    let ended = |event: &Event| {
+        matches!(event.kind, EventKind::RunFinished { .. } | EventKind::RunFailed { .. })
+    };
+    match events {
+        [] => Some("was erased, and its times with it"),
+        [Event { kind: EventKind::Imported { .. }, .. }, rest @ ..]
+            if !rest.iter().any(|event| matches!(event.kind, EventKind::RunResumed { .. })) =>
+        {
+            Some("was imported; no times came with it")
+        }
+        events if !events.iter().any(ended) => {
+            Some("has no end yet; its time as a whole is not known")
+        }
+        _ => None,
+    }
 }
 
 /// Where the time of a run went, by its events.
@@ -59,8 +87,12 @@ pub(super) fn print(app: &App, performance: &Performance) -> Result<()> {
         ("critics", performance.critic_time),
         ("retrieval", performance.retrieval_time),
     ];
-    let parts: Vec<String> =
+    let mut parts: Vec<String> =
         parts.iter().map(|(name, time)| format!("{name} {:.3} s", time.seconds())).collect();
+    // Waits for the record are measured while a run goes, and are not on record themselves.
+    if performance.storage_time.0 > 0 {
+        parts.push(format!("record {:.3} s", performance.storage_time.seconds()));
+    }
     app.out.line(format!(
         "{}, {:.3} s: {}",
         count(performance.runs, "run"),

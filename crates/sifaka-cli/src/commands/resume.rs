@@ -3,7 +3,7 @@
 use sifaka::journal::Resolved;
 use sifaka::{Context, Journal, Result, Thought};
 
-use super::drive;
+use super::drive::{self, Course};
 use super::setup::Setup;
 use crate::app::App;
 use crate::args::ResumeArgs;
@@ -24,5 +24,6 @@ pub(super) fn run(app: &App, args: &ResumeArgs) -> Result<u8> {
     let setup = Setup::new(app.config()?, &args.chain, name.as_deref())?;
     let (recorded, journal) = setup.journals(app, true)?;
     let chain = setup.build(recorded, journal)?;
-    drive::drive(app, chain.resume(&run_id), args.shape, begun)
+    let course = Course { begun, recorded: true, flags: setup.resume_with(app) };
+    drive::drive(app, chain.resume(&run_id), args.shape, &course)
 }

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Read};
 
 use sifaka::{Error, ErrorKind, Plan, Result};
 
+use super::drive::Course;
 use super::setup::Setup;
 use super::{DONE, drive};
 use crate::app::App;
@@ -27,7 +28,9 @@ pub(super) fn run(app: &App, args: &RunArgs) -> Result<u8> {
     for (key, value) in &args.tag {
         run = run.tag(key, value);
     }
-    drive::drive(app, run, args.shape, 0)
+    let flags = setup.resume_with(app);
+    let course = Course { begun: 0, recorded: !args.no_journal, flags };
+    drive::drive(app, run, args.shape, &course)
 }
 
 /// The prompt: the argument, the file, or stdin.

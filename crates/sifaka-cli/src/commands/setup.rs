@@ -7,16 +7,15 @@ use sifaka::config::{ChainConfig, Component, Config};
 use sifaka::{Chain, Error, Journal, Registry, Result};
 
 use crate::app::App;
-use crate::args::ChainArgs;
-
-/// What a chain is called that is made of flags alone.
-const FLAGS_ALONE: &str = "flags";
+use crate::args::{ChainArgs, Given, quoted};
+use crate::record::BY_FLAGS;
 
 /// What a run needs.
 pub(crate) struct Setup {
     name: String,
     chain: ChainConfig,
     config: Option<Config>,
+    given: Vec<Given>,
 }
 
 impl Setup {
@@ -48,6 +47,7 @@ impl Setup {
                 None => bare(),
             },
         };
+        let given = args.given(&chain);
         args.apply(&mut chain);
         if chain.model.is_none() {
             let error = match config.as_ref().and_then(Config::path) {
@@ -61,7 +61,7 @@ impl Setup {
                 .suggest("name a model: --model mock is a scripted one that needs nothing")
                 .suggest("or describe a chain once and for all with `sifaka init`"));
         }
-        Ok(Self { name, chain, config })
+        Ok(Self { name, chain, config, given })
     }
 
     /// Whether the model answers from the record.
@@ -82,10 +82,44 @@ impl Setup {
         }
         let base = self.config.as_ref().map_or(Path::new("."), Config::base);
         let built = self.chain.build(&self.name, base, &registry, journal);
-        built.map_err(|error| match self.config.as_ref().and_then(Config::path) {
-            Some(path) => error.in_component(format!("chain {} of {}", self.name, path.display())),
-            None => error.in_component("chain"),
-        })
+        built.map_err(|error| self.placed(error))
+    }
+
+    /// Says where the mistakes stand: a flag by its name, anything else in the file.
+    fn placed(&self, error: Error) -> Error {
+        let flag = |place: &str| {
+            let inside = format!("{place}.");
+            let mut given = self.given.iter();
+            given.find(|given| given.place == place || given.place.starts_with(&inside))
+        };
+        let mut problems = error.all_problems().to_vec();
+        let mut by_flags = !problems.is_empty();
+        for problem in &mut problems {
+            match flag(&problem.place) {
+                Some(given) => problem.place = given.typed(),
+                None => by_flags = false,
+            }
+        }
+        let chain = match self.config.as_ref().and_then(Config::path) {
+            Some(path) if !by_flags => format!("chain {} of {}", self.name, path.display()),
+            _ => "chain".to_owned(),
+        };
+        if problems.is_empty() {
+            return error.in_component(chain);
+        }
+        Error::problems(chain, problems)
+    }
+
+    /// The command that goes on with a run of this chain, but for the run.
+    pub(crate) fn resume_with(&self, app: &App) -> String {
+        let paths = [("--config", &app.global.config), ("--journal", &app.global.journal)];
+        let mut flags: Vec<String> = paths
+            .iter()
+            .filter_map(|(flag, path)| Some((flag, path.as_ref()?)))
+            .map(|(flag, path)| format!("{flag} {}", quoted(&path.display().to_string())))
+            .collect();
+        flags.extend(self.given.iter().map(Given::typed));
+        flags.iter().map(|flag| format!(" {flag}")).collect()
     }
 
     /// The record, unless none is to be kept.
@@ -106,5 +140,5 @@ impl Setup {
 pub(crate) type Journals = (Option<Arc<dyn Journal>>, Option<Arc<dyn Journal>>);
 
 fn bare() -> (String, ChainConfig) {
-    (FLAGS_ALONE.to_owned(), ChainConfig::default())
+    (BY_FLAGS.to_owned(), ChainConfig::default())
 }

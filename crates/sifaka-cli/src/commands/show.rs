@@ -3,7 +3,7 @@
 use sifaka::thought::Entry;
 use sifaka::{Candidate, CriticFeedback, Origin, Result, Thought, ValidationResult, Verdict};
 
-use super::{DONE, diff, perf};
+use super::{DONE, count, diff, perf};
 use crate::app::App;
 use crate::args::ShowArgs;
 use crate::output::clean;
@@ -13,7 +13,7 @@ pub(super) fn run(app: &App, args: &ShowArgs) -> Result<u8> {
     let record =
         app.with_journal(async |ctx, journal| Record::load(ctx, journal, &args.id).await)?;
     if args.json {
-        return app.out.json(&record.thought).map(|()| DONE);
+        return app.out.json(&record.to_write()).map(|()| DONE);
     }
     if args.events {
         for event in &record.events {
@@ -60,12 +60,12 @@ impl Page<'_> {
             out.line(format!("chain {}", clean(chain)))?;
         }
         let state = match (record.fold.ended(), record.fold.failed()) {
-            (_, Some(failure)) => format!("failed: {failure}"),
+            (_, Some(failure)) => format!("failed: {failure}; {}", record.how_to_go_on()),
             (Some(reason), None) => format!("ended: {reason}"),
             (None, None) if record.fold.usage().is_empty() => {
                 "on record as it was imported".to_owned()
             }
-            (None, None) => "open: `sifaka resume` goes on with it".to_owned(),
+            (None, None) => format!("open: {}", record.how_to_go_on()),
         };
         out.line(clean(&state))?;
         let usage = record.fold.usage();
@@ -73,8 +73,10 @@ impl Page<'_> {
             let about = if usage.estimated { "about " } else { "" };
             let cost = usage.cost.map_or_else(String::new, |cost| format!(", {cost}"));
             out.line(format!(
-                "{} calls, {about}{} tokens in, {} out{cost}",
-                usage.calls, usage.input_tokens, usage.output_tokens
+                "{}, {about}{} tokens in, {} out{cost}",
+                count(usage.calls, "call"),
+                usage.input_tokens,
+                usage.output_tokens
             ))?;
         }
         for (key, value) in thought.tags() {
@@ -99,15 +101,18 @@ impl Page<'_> {
     fn iteration(&self, thought: &Thought, before: Option<&Thought>) -> Result<()> {
         let out = &self.app.out;
         let score = thought.score();
-        let state = match (thought.text(), score.passed) {
-            (None, _) => "no text".into(),
-            (_, true) => out.style.good("passes"),
-            (_, false) => out.style.bad("does not pass"),
-        };
-        let best = if thought.id() == self.best.id() { ", the best" } else { "" };
         let title = format!("iteration {}", thought.iteration());
         let title = out.style.strong(&title);
-        out.line(format!("{title}: {state}, score {:.2}{best}", score.value))?;
+        if thought.text().is_some() {
+            let state = match score.passed {
+                true => out.style.good("passes"),
+                false => out.style.bad("does not pass"),
+            };
+            let best = if thought.id() == self.best.id() { ", the best" } else { "" };
+            out.line(format!("{title}: {state}, score {:.2}{best}", score.value))?;
+        } else {
+            out.line(format!("{title}: no text"))?;
+        }
         out.line(format!("  id {}", thought.id()))?;
         self.documents("retrieved before writing", thought.pre_generation_context())?;
         if self.args.prompts

@@ -1,7 +1,7 @@
 //! `sifaka verify`.
 
 use sifaka::journal::Verify;
-use sifaka::{ErrorKind, Hash, Result};
+use sifaka::{Error, ErrorKind, Hash, Result};
 
 use super::{DONE, count};
 use crate::app::App;
@@ -9,7 +9,7 @@ use crate::args::VerifyArgs;
 use crate::output::clean;
 
 pub(super) fn run(app: &App, args: &VerifyArgs) -> Result<u8> {
-    let head = args.head.as_deref().map(Hash::parse).transpose()?;
+    let head = args.head.as_deref().map(head).transpose()?;
     let found = app.with_journal(async |ctx, journal| {
         let run = match &args.id {
             Some(id) => Some(journal.resolve(ctx, id).await?.run_id),
@@ -40,4 +40,12 @@ pub(super) fn run(app: &App, args: &VerifyArgs) -> Result<u8> {
         app.out.line(format!("head {head}"))?;
     }
     Ok(code)
+}
+
+fn head(text: &str) -> Result<Hash> {
+    Hash::parse(text).map_err(|_| {
+        let message = format!("{text:?} is not a head");
+        Error::invalid_input("--head", message)
+            .suggest("give the 64 digits and letters that `sifaka run` printed after \"head\"")
+    })
 }

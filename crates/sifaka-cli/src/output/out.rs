@@ -37,6 +37,8 @@ impl Out {
         match write(&mut self.writer.borrow_mut()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed.set(true),
             Err(error) => {
+                // Said once; what follows would fail the same way.
+                self.closed.set(true);
                 let message = format!("stdout cannot be written to: {error}");
                 return Err(Error::new(ErrorKind::Storage, "output", "write", message)
                     .suggest("check the space on the disk"));
@@ -80,14 +82,8 @@ impl Out {
         self.flush()
     }
 
-    /// Hands over what is buffered.
+    /// Hands over what is buffered. Until then nothing is known to have arrived.
     pub(crate) fn flush(&self) -> Result<()> {
         self.attempt(Write::flush)
-    }
-
-    /// Hands over what is buffered when the program ends.
-    pub(crate) fn finish(&self) {
-        // At this point there is nobody left to tell.
-        let _ = self.flush();
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sifaka::event::Transition;
-use sifaka::model::Delta;
+use sifaka::model::{Delta, FinishReason};
 use sifaka::{Event, EventKind};
 
 use super::style::clean;
@@ -13,6 +13,7 @@ use super::talk::Talk;
 /// Follows a run's events.
 pub(crate) struct Progress {
     talk: Talk,
+    recorded: bool,
     bar: Option<ProgressBar>,
     iteration: u32,
     streamed: usize,
@@ -21,7 +22,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Follows a run from this iteration on.
-    pub(crate) fn new(talk: Talk, iteration: u32) -> Self {
+    pub(crate) fn new(talk: Talk, recorded: bool, iteration: u32) -> Self {
         let bar = (talk.is_terminal() && !talk.is_quiet()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
@@ -30,7 +31,7 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(100));
             bar
         });
-        Self { talk, bar, iteration, streamed: 0, failing: Vec::new() }
+        Self { talk, recorded, bar, iteration, streamed: 0, failing: Vec::new() }
     }
 
     /// Says what is going on just now; on a terminal only.
@@ -59,8 +60,12 @@ impl Progress {
     pub(crate) fn event(&mut self, event: &Event) {
         let n = self.iteration;
         match &event.kind {
+            // Whoever loses the program needs the id to go on.
+            EventKind::RunStarted { .. } if self.recorded => {
+                self.line(&format!("run {} begins", event.run_id));
+            }
             EventKind::RunStarted { .. } => self.detail(&format!("run {} begins", event.run_id)),
-            EventKind::RunResumed { .. } => self.detail(&format!("run {} goes on", event.run_id)),
+            EventKind::RunResumed { .. } => self.line(&format!("run {} goes on", event.run_id)),
             EventKind::IterationStarted { decision, .. } => {
                 self.iteration += 1;
                 self.streamed = 0;
@@ -88,6 +93,13 @@ impl Progress {
                 let words = count(words, "word");
                 self.phase("checking");
                 self.detail(&format!("iteration {n}: {words} written"));
+                for completion in completions {
+                    if let FinishReason::StoppedBy(check) = &completion.finish_reason {
+                        self.line(&format!(
+                            "iteration {n}: stopped by {check}: the text could no longer pass"
+                        ));
+                    }
+                }
             }
             EventKind::Validated { candidate, results } => {
                 let at = *candidate as usize;

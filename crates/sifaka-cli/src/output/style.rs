@@ -52,7 +52,11 @@ impl Style {
 
 /// A text without characters that would steer a terminal: texts come from models and files.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let steers = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            // These turn the direction of what follows, so that it reads as something else.
+            || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    };
     if !text.contains(steers) {
         return text.into();
     }
@@ -68,5 +72,6 @@ mod tests {
         assert_eq!(clean("a\tb\nc ü"), "a\tb\nc ü");
         assert_eq!(clean("\x1b[31mred\x07\r\n"), "\u{FFFD}[31mred\u{FFFD}\n");
         assert_eq!(clean("\u{9b}31m"), "\u{FFFD}31m");
+        assert_eq!(clean("a\u{202E}b\u{2066}c"), "a\u{FFFD}b\u{FFFD}c");
     }
 }

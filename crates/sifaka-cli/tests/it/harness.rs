@@ -124,7 +124,7 @@ impl Ran {
     pub(crate) fn shown(&self) -> String {
         let mut text =
             format!("exit {}\n--- stdout\n{}--- stderr\n{}", self.code, self.stdout, self.stderr);
-        let rules: [(&str, &str); 8] = [
+        let rules: [(&str, &str); 11] = [
             (r"[0-9a-f]{64}", "[HASH]"),
             (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "[ID]"),
             (r"@[0-9a-f]{8}\b", "@[PRINT]"),
@@ -133,6 +133,10 @@ impl Ran {
             (r"(\s)\d+\.\d{6}\b", "$1[SECONDS]"),
             (r"\b\d+ MB free", "[SPACE] free"),
             (r"version \d+\.\d+\.\d+", "version [VERSION]"),
+            // How long a prompt is changes with every word of its template. None at all would show.
+            (r"\b[1-9]\d* tokens in\b", "[TOKENS] tokens in"),
+            (r"(?m)^(model:.*\s)[1-9]\d*$", "$1[TOKENS]"),
+            (r#"mark="[0-9a-f]+""#, "mark=\"[MARK]\""),
         ];
         for root in [&self.root, Path::new("/private")] {
             text = text.replace(&*root.to_string_lossy(), "[ROOT]");

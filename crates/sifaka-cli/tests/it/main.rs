@@ -6,6 +6,7 @@ mod files;
 mod flags;
 mod harness;
 mod kill;
+mod newcomer;
 mod record;
 mod rough;
 mod setup;

@@ -55,6 +55,8 @@ pub struct Round {
     critics: Vec<u32>,
     /// Stages at which something was retrieved.
     retrieved: Vec<Stage>,
+    /// Whether its text was made elsewhere, so that nothing needs to be written.
+    pub is_brought_along: bool,
     usage: Usage,
 }
 
@@ -87,6 +89,7 @@ impl Round {
             calls: Vec::new(),
             critics: Vec::new(),
             retrieved: Vec::new(),
+            is_brought_along: false,
             usage: Usage::default(),
         }
     }
@@ -357,6 +360,7 @@ impl Fold {
         if let Some(text) = thought.text() {
             // A candidate without results: whoever goes on with the run checks it anew.
             self.candidate(Arc::from(text), Origin::Sample);
+            self.round.is_brought_along = true;
             self.best = Some((thought.clone(), thought.score()));
         }
         self.chain_id = thought.chain_id().map(Arc::from);

@@ -329,9 +329,12 @@ impl Thought {
         self.node.results().iter().all(|(_, result)| result.allows())
     }
 
-    /// How good the text is by its results.
+    /// How good the text is by its results. Where none was written there is nothing good about it.
     #[must_use]
     pub fn score(&self) -> Score {
+        if self.node.text.is_none() {
+            return Score { passed: false, value: 0.0 };
+        }
         Score::of(self.node.results().iter().map(|(_, result)| result))
     }
 

@@ -22,7 +22,7 @@ use crate::usage::Usage;
 
 /// A Thought as it stands in a file: everything optional, what is unknown kept apart.
 #[derive(serde::Deserialize, Default)]
-#[serde(default)]
+#[serde(default, expecting = "a Thought")]
 pub(super) struct Raw {
     #[serde(deserialize_with = "opt_arc_str")]
     pub(super) version: Option<Arc<str>>,

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use sifaka_core::event::{Event, EventKind, Fold};
-use sifaka_core::{ErrorKind, Id, Score};
+use sifaka_core::event::{Checked, Event, EventKind, Fold, Nanos};
+use sifaka_core::model::Completion;
+use sifaka_core::policy::Decision;
+use sifaka_core::{CriticFeedback, ErrorKind, Id, Score, Thought, Usage, ValidationResult};
 use sifaka_testkit::runs::{Expected, RandomRun, run};
 use sifaka_testkit::thoughts::thought;
 
@@ -24,6 +26,63 @@ fn shown(fold: &Fold) -> String {
     )
 }
 
+/// What critics said, without which candidate they said it of.
+fn said(thought: &Thought) -> Vec<CriticFeedback> {
+    let mut said = thought.critic_feedback().to_vec();
+    for feedback in &mut said {
+        feedback.candidate = None;
+    }
+    said
+}
+
+#[test]
+fn a_changed_chain_makes_every_judgement_anew() {
+    let id = Id::parse("run").unwrap();
+    let failing = Checked {
+        index: 0,
+        name: "v".into(),
+        result: ValidationResult::failed("no"),
+        failure: None,
+        seconds: Nanos(1),
+    };
+    let score = Score { passed: false, value: 0.0 };
+    let text = |text: &str| EventKind::Generated {
+        model: "m".into(),
+        completions: vec![Completion::new(text)],
+        usage: Usage::default(),
+        provider: Default::default(),
+        raw: None,
+        seconds: Nanos(1),
+    };
+    let kinds = vec![
+        EventKind::RunStarted {
+            thought_id: id.clone(),
+            chain_id: "old".into(),
+            prompt: "p".into(),
+            system_prompt: None,
+            tags: Default::default(),
+            metadata: None,
+        },
+        text("first"),
+        EventKind::Validated { candidate: 0, results: vec![failing] },
+        EventKind::Chosen { candidate: 0, score },
+        EventKind::IterationStarted {
+            thought_id: Id::parse("next").unwrap(),
+            decision: Decision::Repair,
+        },
+        text("second"),
+        EventKind::RunResumed { chain_id: "new".into(), changed: true },
+    ];
+    let time = jiff::Timestamp::UNIX_EPOCH;
+    let events = (0..).zip(kinds).map(|(seq, kind)| Event { run_id: id.clone(), seq, time, kind });
+    let fold = Fold::of(&events.collect::<Vec<_>>()).unwrap();
+    assert!(fold.best().is_none(), "an old verdict is no verdict of the new chain");
+    assert!(fold.attempts().is_empty() && fold.round().chosen.is_none());
+    let texts: Vec<&str> = fold.round().candidates.iter().map(|c| &*c.text).collect();
+    assert_eq!(texts, ["second", "first"], "the best so far is put before the checks again");
+    assert!(fold.round().checked.iter().all(Vec::is_empty));
+}
+
 fn iterations(fold: &Fold) -> Vec<Expected> {
     let newest = fold.thought().unwrap();
     let mut all: Vec<Expected> = newest
@@ -33,7 +92,7 @@ fn iterations(fold: &Fold) -> Vec<Expected> {
             Expected {
                 text: thought.text().map(Arc::from),
                 results: thought.validation_results().to_vec(),
-                feedback: thought.critic_feedback().to_vec(),
+                feedback: said(thought),
                 failures: thought.failures().to_vec(),
                 candidates: thought.candidates().len(),
                 usage: thought.usage(),

@@ -77,7 +77,8 @@ proptest! {
         let results = || thought.validation_results().iter().map(|(_, result)| result);
         prop_assert_eq!(thought.validation_passed(), results().all(ValidationResult::allows));
         let score = thought.score();
-        prop_assert_eq!(score.passed, thought.validation_passed());
+        let has_text = thought.text().is_some();
+        prop_assert_eq!(score.passed, has_text && thought.validation_passed());
         prop_assert!((0.0..=1.0).contains(&score.value), "{}", score.value);
     }
 

@@ -66,11 +66,11 @@ async fn could_not_tell_means_what_was_set() {
 }
 
 #[test]
-fn a_soft_check_never_stops_a_text_but_still_guides() {
+fn a_soft_check_neither_stops_a_text_nor_guides_it() {
     let hard = Length::words(..=3);
     assert!(hard.watch().is_some());
     assert!(hard.clone().weight(0.5).watch().is_some());
     let soft = hard.clone().soft();
     assert!(soft.watch().is_none());
-    assert_eq!(soft.constraints(), hard.constraints());
+    assert!(soft.constraints().is_empty() && !hard.constraints().is_empty());
 }

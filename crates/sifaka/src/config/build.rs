@@ -70,6 +70,19 @@ impl ChainConfig {
         registry: &Registry,
         reader: &mut Reader,
     ) -> ChainBuilder {
+        for (n, model) in self.fallbacks.iter().enumerate() {
+            let place = format!("fallbacks[{n}]");
+            if let Some(model) = reader.part(&place, model, "name", |spec| registry.model(spec)) {
+                builder = builder.fallback(model);
+            }
+        }
+        // A chain knows its components by name; what is written here tells them apart further.
+        let parts = [&self.checks, &self.critics, &self.retrievers, &self.fallbacks];
+        let more = [&self.model_retrievers, &self.critic_retrievers];
+        builder = builder.describe(format!(
+            "{:?} {parts:?} {more:?} {:?} {:?}",
+            self.model, self.policy, self.redact
+        ));
         for (n, check) in self.checks.iter().enumerate() {
             let place = format!("checks[{n}]");
             match reader.part(&place, check, "check", |spec| registry.validator(spec)) {
@@ -164,8 +177,7 @@ pub(super) fn redaction(patterns: &[String], problems: &mut Vec<Problem>) -> Opt
             Err(error) => {
                 // Above the last line the error draws a picture, which has no place here.
                 let error = error.to_string();
-                let why =
-                    error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
                 problems.push(Problem::new(
                     format!("redact[{n}]"),
                     format!("{pattern:?} is not a regular expression: {why}"),

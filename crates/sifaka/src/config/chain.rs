@@ -20,6 +20,8 @@ use super::limits::{BudgetConfig, StopConfig};
 pub struct ChainConfig {
     /// The model that writes: `"mock"`, or a table with `name` and options.
     pub model: Option<Component>,
+    /// Models that stand in, in this order, when the ones before them fail.
+    pub fallbacks: Vec<Component>,
     /// Standing instructions for the model.
     pub system: Option<String>,
     /// Checks the text must pass: `"length:words=50..200"`, or a table with `check` and options.

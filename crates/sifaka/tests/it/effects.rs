@@ -23,6 +23,7 @@ retrievers = ["docs"]
 /// is written after `|`.
 const CHANGES: &[(&str, &str)] = &[
     ("model", "model = { name = \"mock\", reply = \"other\", price_in = 1, price_out = 2 }"),
+    ("fallbacks", "fallbacks = [\"mock:reply=spare\"]"),
     ("system", "system = \"Be brief.\""),
     ("checks", "checks = [\"never\", \"length:words=3..\"]"),
     ("critics", "critics = [\"tone\", \"tone\"]"),
@@ -165,6 +166,7 @@ fn every_option_has_a_change_here() {
 /// Options whose effect needs conditions of its own, each with a test below or, for those that
 /// only matter to models that can be driven, in what the chain is handed.
 const APART: &[&str] = &[
+    "fallbacks",
     "guide",
     "stop.plateau_epsilon",
     "stop.oscillation",
@@ -314,4 +316,19 @@ async fn what_is_redacted_is_in_the_answer_and_not_in_the_record() {
     let kept = serde_json::to_string(&events).unwrap();
     assert!(kept.contains("card [redacted]"), "{kept}");
     assert!(!kept.contains("1234567812345678") && !kept.contains("8765432187654321"), "{kept}");
+}
+
+#[tokio::test]
+async fn a_fallback_of_the_file_takes_over() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("down.toml"), "[[reply]]\nerror = \"auth\"\n").unwrap();
+    let script = folder.path().join("down.toml");
+    let text = format!(
+        "[chains.a]\nmodel = {{ name = \"mock\", script = {:?} }}\nfallbacks = [\"mock:reply=spare\"]",
+        script.display().to_string()
+    );
+    let path = folder.path().join("sifaka.toml");
+    std::fs::write(&path, text).unwrap();
+    let chain = Config::load(&path).unwrap().chain("a", &registry(), None).unwrap();
+    assert_eq!(chain.run("Go on.").await.unwrap().text(), "spare");
 }
