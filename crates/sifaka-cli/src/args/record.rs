@@ -11,7 +11,13 @@ use super::chain::tag;
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// The most runs to list; 0 lists all
-    #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        value_parser = whole,
+        allow_negative_numbers = true
+    )]
     pub(crate) limit: usize,
     /// Only runs with this label
     #[arg(long, value_name = "KEY=VALUE", value_parser = tag)]
@@ -151,14 +157,19 @@ pub(crate) struct PerfArgs {
 
 /// `sifaka prune`.
 #[derive(Debug, Args)]
-#[group(id = "what", required = true, multiple = true)]
 pub(crate) struct PruneArgs {
     /// Erase runs that ended longer ago than this: 30d, 12h, 2w; with --keep, only those of them
     /// that are not among the newest
-    #[arg(long, value_name = "AGE", value_parser = age, group = "what", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "AGE",
+        value_parser = age,
+        required_unless_present = "keep",
+        allow_hyphen_values = true
+    )]
     pub(crate) older_than: Option<Duration>,
     /// Erase all but so many of the newest
-    #[arg(long, value_name = "N", group = "what", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub(crate) keep: Option<usize>,
     /// Only say which
     #[arg(long)]
@@ -179,6 +190,11 @@ pub(crate) struct EraseArgs {
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+/// A whole number.
+fn whole(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "a whole number is needed, such as 20".to_owned())
 }
 
 /// An age: a whole number and a unit.

@@ -74,7 +74,7 @@ async fn follow(app: &App, run: Run, shape: Shape, course: &Course) -> Result<Ou
         }
     };
     progress.finish();
-    match failed.or(unwritten) {
+    match unwritten.or(failed) {
         Some(error) => Err(error),
         None => stream.outcome().await,
     }

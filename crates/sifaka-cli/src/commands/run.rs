@@ -42,8 +42,12 @@ fn prompt(args: &RunArgs) -> Result<String> {
                     std::io::ErrorKind::NotFound => ErrorKind::NotFound,
                     _ => ErrorKind::InvalidInput,
                 };
+                let hint = match error.kind() {
+                    std::io::ErrorKind::InvalidData => "a prompt is UTF-8 text; convert the file",
+                    _ => "check the path",
+                };
                 Error::new(kind, "prompt", "read", format!("{}: {error}", path.display()))
-                    .suggest("check the path")
+                    .suggest(hint)
             };
             let file = std::fs::File::open(path).map_err(|error| unreadable(&error))?;
             read(file).map_err(|error| unreadable(&error))?
@@ -102,12 +106,12 @@ fn show(app: &App, plan: &Plan) -> Result<()> {
         out.line(format!("{:3}. {}", n + 1, clean(step)))?;
     }
     out.line(format!("\nat most {} generations", plan.max_generations))?;
-    let note = plan.cost_note.as_deref();
-    match (&plan.max_cost, note) {
-        (Some(cost), None) => out.line(format!("at most {cost}")),
-        (Some(cost), Some(note)) => out.line(format!("at most {cost}, {}", clean(note))),
-        (None, note) => {
-            out.line(format!("cost not known: {}", clean(note.unwrap_or("no price is known"))))
-        }
+    if let Some(cost) = &plan.max_cost {
+        out.line(format!("at most {cost}"))?;
+    }
+    let note = clean(plan.cost_note.as_deref().unwrap_or("no price is known"));
+    match plan.estimated_cost {
+        Some(_) => out.line(note),
+        None => out.line(format!("cost not known: {note}")),
     }
 }

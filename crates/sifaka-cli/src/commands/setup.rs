@@ -95,9 +95,24 @@ impl Setup {
         let mut problems = error.all_problems().to_vec();
         let mut by_flags = !problems.is_empty();
         for problem in &mut problems {
+            let written = problem.suggestion.strip_prefix("it was written ").map(str::to_owned);
             match flag(&problem.place) {
-                Some(given) => problem.place = given.typed(),
-                None => by_flags = false,
+                Some(given) => {
+                    problem.place = given.typed();
+                    // The flag is there to see, and the message says what it should be.
+                    if written.is_some() {
+                        problem.suggestion.clear();
+                    }
+                }
+                None => {
+                    by_flags = false;
+                    if problem.place == "critics_when" && self.config.is_none() {
+                        problem.suggestion = "add a --check, or say --critics-when always".into();
+                    }
+                    if let Some(written) = written {
+                        problem.suggestion = format!("look for {written} in the file");
+                    }
+                }
             }
         }
         let chain = match self.config.as_ref().and_then(Config::path) {

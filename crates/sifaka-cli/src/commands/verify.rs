@@ -16,7 +16,8 @@ pub(super) fn run(app: &App, args: &VerifyArgs) -> Result<u8> {
             None => None,
         };
         journal.verify(ctx, &Verify { run, head }).await
-    })?;
+    });
+    let found = found.map_err(unreadable)?;
     let code = if found.is_clean() { DONE } else { ErrorKind::Corrupt.exit_code() };
     if args.json {
         return app.out.json(&found).map(|()| code);
@@ -48,4 +49,13 @@ fn head(text: &str) -> Result<Hash> {
         Error::invalid_input("--head", message)
             .suggest("give the 64 digits and letters that `sifaka run` printed after \"head\"")
     })
+}
+
+/// A record too damaged to be gone through. That `verify` would tell more is no help here.
+fn unreadable(error: Error) -> Error {
+    if error.kind() != ErrorKind::Corrupt {
+        return error;
+    }
+    Error::new(ErrorKind::Corrupt, error.component(), "verify", error.message())
+        .suggest("restore the file from a copy; what is left cannot be read as a record")
 }

@@ -222,3 +222,26 @@ fn perf_says_when_there_are_no_times() {
     let erased = place.run(&["perf", &id]);
     assert!(erased.assert_code(4).stderr.contains("was erased"), "{erased:?}");
 }
+
+#[test]
+fn pruning_needs_to_be_told_what() {
+    let place = Place::new();
+    let id = place.two_iterations();
+    for flags in [&[][..], &["--yes"], &["--dry-run"]] {
+        place.run(&[&["prune"], flags].concat()).assert_code(2);
+    }
+    let ran = place.run(&["prune", "--keep", "-1", "--yes"]);
+    assert!(ran.assert_code(2).stderr.contains("'-1' for '--keep <N>'"), "{ran:?}");
+    place.run(&["show", &id]).assert_code(0);
+}
+
+#[test]
+fn a_record_that_was_cut_off_says_what_helps() {
+    let place = Place::new();
+    place.two_iterations();
+    let whole = std::fs::read(place.journal()).unwrap();
+    place.write("cut.db", &whole[..5000]);
+    let ran = place.run(&["verify", "--journal", "cut.db"]);
+    assert!(ran.assert_code(8).stderr.contains("try: restore the file from a copy"), "{ran:?}");
+    assert!(!ran.stderr.contains("run `sifaka verify`"), "{ran:?}");
+}

@@ -68,7 +68,12 @@ impl EventKind {
             }
             Self::Guided { candidate: _, report } => json(report, rule),
             Self::Validated { candidate: _, results } => {
-                results.iter_mut().for_each(|checked| validation(&mut checked.result, rule));
+                for checked in results {
+                    validation(&mut checked.result, rule);
+                    if let Some(failure) = &mut checked.failure {
+                        failed(failure, rule);
+                    }
+                }
             }
             Self::Critiqued { index: _, feedback, seconds: _ } => critique(feedback, rule),
             Self::Failed { step: _, failure, seconds: _ }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::Prompts;
 use crate::event::Cut;
+use crate::feedback::CriticFeedback;
 use crate::thought::Thought;
 use crate::validation::Verdict;
 use crate::{Error, ErrorKind, Result};
@@ -52,25 +53,15 @@ struct DocumentValues<'a> {
     score: f64,
 }
 
+/// What a repair shows of the text before: the text, and two lists that are ready to stand in a
+/// prompt.
 #[derive(Serialize)]
 struct PreviousValues<'a> {
     text: &'a str,
-    checks: Vec<CheckValues<'a>>,
-    feedback: Vec<FeedbackValues<'a>>,
-}
-
-#[derive(Serialize)]
-struct CheckValues<'a> {
-    name: &'a str,
-    message: &'a str,
-    issues: &'a [String],
-    suggestions: &'a [String],
-}
-
-#[derive(Serialize)]
-struct FeedbackValues<'a> {
-    critic: &'a str,
-    words: String,
+    checks: String,
+    reviews: String,
+    #[serde(skip)]
+    feedback: Vec<&'a CriticFeedback>,
 }
 
 impl Prompts {
@@ -132,39 +123,58 @@ fn documents<'a>(thought: &'a Thought, cut: &mut Vec<Cut>) -> Vec<DocumentValues
 }
 
 fn previous(thought: &Thought) -> PreviousValues<'_> {
-    let checks = thought
-        .validation_results()
-        .iter()
-        .filter(|(_, result)| result.passed != Verdict::Passed)
-        .map(|(name, result)| CheckValues {
-            name,
-            message: &result.message,
-            issues: &result.issues,
-            suggestions: &result.suggestions,
-        })
-        .collect();
-    let feedback = thought
-        .critic_feedback()
-        .iter()
-        .filter(|feedback| feedback.candidate.is_none())
-        .map(|feedback| {
-            let mut words = String::new();
-            let mut line = |text: &str| {
-                if !words.is_empty() {
-                    words.push('\n');
-                }
-                words.push_str(text);
-            };
-            if let Some(text) = &feedback.feedback {
-                line(text);
-            }
-            feedback.issues.iter().for_each(|issue| line(&format!("Issue: {issue}")));
-            feedback.suggestions.iter().for_each(|s| line(&format!("Suggestion: {s}")));
-            FeedbackValues { critic: &feedback.critic_name, words }
-        })
-        .filter(|feedback| !feedback.words.is_empty())
-        .collect();
-    PreviousValues { text: thought.text().unwrap_or_default(), checks, feedback }
+    let mut checks = String::new();
+    for (name, result) in thought.validation_results() {
+        if result.passed == Verdict::Passed {
+            continue;
+        }
+        begin_line(&mut checks, "- ", name);
+        checks.push_str(": ");
+        match result.issues.as_slice() {
+            [] => checks.push_str(&result.message),
+            issues => issues.iter().enumerate().for_each(|(n, issue)| {
+                checks.push_str(if n == 0 { "" } else { "; " });
+                checks.push_str(issue);
+            }),
+        }
+        for suggestion in &result.suggestions {
+            begin_line(&mut checks, "  To do: ", suggestion);
+        }
+    }
+    // What was said of another candidate is not about this text.
+    let feedback: Vec<&CriticFeedback> =
+        thought.critic_feedback().iter().filter(|said| said.candidate.is_none()).collect();
+    let reviews = reviews(&feedback);
+    PreviousValues { text: thought.text().unwrap_or_default(), checks, reviews, feedback }
+}
+
+/// What the critics said, a few lines each.
+fn reviews(feedback: &[&CriticFeedback]) -> String {
+    let mut reviews = String::new();
+    for said in feedback {
+        let nothing = said.issues.is_empty() && said.suggestions.is_empty();
+        if nothing && said.feedback.is_none() {
+            continue;
+        }
+        begin_line(&mut reviews, "- review by ", &said.critic_name);
+        reviews.push_str(": ");
+        reviews.push_str(said.feedback.as_deref().unwrap_or_default());
+        for issue in &said.issues {
+            begin_line(&mut reviews, "  Issue: ", issue);
+        }
+        for suggestion in &said.suggestions {
+            begin_line(&mut reviews, "  Suggestion: ", suggestion);
+        }
+    }
+    reviews
+}
+
+fn begin_line(text: &mut String, start: &str, rest: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(start);
+    text.push_str(rest);
 }
 
 /// Takes out the piece that is missed least.
@@ -186,8 +196,10 @@ fn drop_one(values: &mut Values<'_>, count: &(dyn Fn(&str) -> u64 + Sync)) -> Op
         return None;
     }
     let review = previous.feedback.remove(0);
-    let tokens = count(&review.words).max(1);
-    Some(Cut { what: format!("review by {}", review.critic), tokens })
+    let before = count(&previous.reviews);
+    previous.reviews = reviews(&previous.feedback);
+    let tokens = before.saturating_sub(count(&previous.reviews)).max(1);
+    Some(Cut { what: format!("review by {}", review.critic_name), tokens })
 }
 
 #[cfg(test)]

@@ -43,7 +43,6 @@ impl Prompts {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.add_filter("data", |text: &str, label: &str| as_data(text, label));
         environment.add_filter("join", minijinja::filters::join);
-        environment.add_filter("trim", minijinja::filters::trim);
         for (name, source) in BUILT_IN {
             environment.add_template(name, source).map_err(|error| template_error(name, &error))?;
         }
