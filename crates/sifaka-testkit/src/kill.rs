@@ -169,7 +169,16 @@ impl Campaign {
     fn nothing_is_lost(&self, run: &str, told: &[Value]) -> Result<u64, String> {
         let paid = |event: &Value| {
             let kind = event["type"].as_str().unwrap_or_default();
-            matches!(kind, "generated" | "called" | "critiqued" | "run_finished" | "run_failed")
+            matches!(
+                kind,
+                "run_started"
+                    | "run_resumed"
+                    | "generated"
+                    | "called"
+                    | "critiqued"
+                    | "run_finished"
+                    | "run_failed"
+            )
         };
         let Some(last) = told.iter().rposition(paid) else { return Ok(0) };
         let kept = self.journalled(run)?;

@@ -163,7 +163,7 @@ impl Recorder {
             self.dirty = true;
         }
         if self.out.is_some() {
-            if event.kind.is_paid_for() || !self.held.is_empty() {
+            if event.kind.is_acknowledged() || !self.held.is_empty() {
                 self.held.push(event);
             } else {
                 self.tell(event).await;

@@ -83,7 +83,7 @@ fn age_and_number_together_erase_only_what_both_name() {
         ran.assert_code(0).stdout.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(dry(&["--older-than", "0s"]).len(), 2);
-    assert_eq!(dry(&["--older-than", "0s", "--keep", "1"]), [old.clone()]);
+    assert_eq!(dry(&["--older-than", "0s", "--keep", "1"]).join(" "), old);
     assert!(dry(&["--older-than", "1d", "--keep", "1"]).is_empty());
     let nothing = place.run(&["prune", "--older-than", "1d", "--keep", "1", "--yes"]);
     assert_eq!(nothing.assert_code(0).stderr, "there is nothing to erase\n");

@@ -314,6 +314,17 @@ impl EventKind {
         matches!(self, Self::Delta(_))
     }
 
+    /// Whether a caller is told of it only once it is safe: what was paid for, and the beginning,
+    /// whose id is what a run that was left is taken up by.
+    #[must_use]
+    pub fn is_acknowledged(&self) -> bool {
+        let begins = matches!(
+            self,
+            Self::RunStarted { .. } | Self::Imported { .. } | Self::RunResumed { .. }
+        );
+        begins || self.is_paid_for()
+    }
+
     /// Whether it is the result of something that must not be done twice, and so has to be safe
     /// on disk before the run goes on.
     #[must_use]
