@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use sifaka_core::{Error, ErrorKind, Result};
@@ -119,8 +120,20 @@ pub(super) fn open_writer(path: &Path, options: &SqliteOptions) -> Result<Connec
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection =
         Connection::open_with_flags(path, flags).map_err(|e| sqlite_failure(path, "open", e))?;
-    prepare(&mut connection, path, options)?;
-    Ok(connection)
+    let started = Instant::now();
+    loop {
+        match prepare(&mut connection, path, options) {
+            // Switching to a write-ahead log does not wait for others who do the same.
+            Err(error)
+                if error.kind() == ErrorKind::Unavailable
+                    && started.elapsed() < options.busy_timeout =>
+            {
+                #[expect(clippy::disallowed_methods, reason = "opening blocks, and says so")]
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            prepared => return prepared.map(|()| connection),
+        }
+    }
 }
 
 /// Opens a connection that reads.
@@ -232,13 +245,18 @@ fn make_file(path: &Path) -> Result<()> {
         make_folder(folder)?;
     }
     let mut options = fs::OpenOptions::new();
-    options.create(true).append(true);
+    // One that is there must not even be opened: closing it again would let go of every lock that
+    // this process has on it.
+    options.create_new(true).write(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600);
     }
-    options.open(path).map(drop).map_err(|error| io_failure(path, "open", error))
+    match options.open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map(drop).map_err(|error| io_failure(path, "open", error)),
+    }
 }
 
 /// Makes a folder that only its owner can look into; one that is there stays as it is.
