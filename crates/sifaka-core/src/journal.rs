@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::body::{Blobs, Hash};
 use crate::event::{Event, Fold, Sealed};
 use crate::policy::Statistics;
-use crate::{Context, Id, Result, Thought};
+use crate::{Context, Error, ErrorKind, Id, Result, Thought};
 
 /// An append-only, hash-chained record of runs.
 ///
@@ -62,11 +62,23 @@ pub trait Journal: Blobs {
         Ok(None)
     }
 
-    /// A run's events, without those that were erased.
+    /// A run's events, without those that were erased. Every hash is checked on the way: what was
+    /// changed is never shown as if it had been recorded so.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) with the first event that is not as it was
+    /// written.
     async fn events(&self, ctx: &Context, run: &Id) -> Result<Vec<Event>> {
         let sealed = self.sealed(ctx, run).await?;
         let mut events = Vec::with_capacity(sealed.len());
-        for event in sealed {
+        let mut previous = Hash::ZERO;
+        for (seq, event) in (0..).zip(sealed) {
+            if let Some(problem) = event.problem(previous, seq) {
+                let message = format!("event {seq} of run {run}: {problem}");
+                return Err(Error::new(ErrorKind::Corrupt, "journal", "read", message)
+                    .suggest("run `sifaka verify` to see what else is not as it was written"));
+            }
+            previous = event.hash;
             events.extend(event.open()?);
         }
         Ok(events)

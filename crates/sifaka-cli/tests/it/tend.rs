@@ -19,12 +19,20 @@ fn an_intact_record() {
 #[test]
 fn tampering_shows() {
     let place = Place::new();
-    place.two_iterations();
+    let id = place.two_iterations();
     let connection = rusqlite::Connection::open(place.journal()).unwrap();
     let changed = tamper(&connection);
     assert_eq!(changed, 1, "one event was changed");
     drop(connection);
     assert_shown!(place.run(&["verify"]));
+    // What was changed is never shown as if it had been recorded so.
+    for arguments in [&["show", &id][..], &["export", &id], &["show", "--events", &id]] {
+        let ran = place.run(arguments);
+        assert_eq!(ran.code, 8, "{arguments:?}");
+        let shown = format!("{ran:?}");
+        assert!(shown.contains("content was changed"), "{arguments:?}: {shown}");
+        assert!(!shown.contains("at once"), "{arguments:?}: {shown}");
+    }
 }
 
 /// Changes a word in a stored event, behind the program's back.
