@@ -27,7 +27,7 @@ pub trait Journal: Blobs {
     /// Opens a run for writing, new or old.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) while somebody else writes to it.
+    /// [`ErrorKind::Conflict`] while somebody else writes to it.
     async fn open_run(&self, ctx: &Context, run: &Id) -> Result<Box<dyn RunLog>>;
 
     /// A run's events in order; those that were erased have no payload. Empty for an unknown run.
@@ -39,8 +39,8 @@ pub trait Journal: Blobs {
     /// The run that a run's id, a Thought's id, or the unique beginning of either names.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), or
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) when several fit.
+    /// [`ErrorKind::NotFound`], or
+    /// [`ErrorKind::InvalidInput`] when several fit.
     async fn resolve(&self, ctx: &Context, prefix: &str) -> Result<Resolved>;
 
     /// The newest hash of the chain over the whole journal.
@@ -66,7 +66,7 @@ pub trait Journal: Blobs {
     /// changed is never shown as if it had been recorded so.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) with the first event that is not as it was
+    /// [`ErrorKind::Corrupt`] with the first event that is not as it was
     /// written.
     async fn events(&self, ctx: &Context, run: &Id) -> Result<Vec<Event>> {
         let sealed = self.sealed(ctx, run).await?;
