@@ -24,13 +24,13 @@ pub(crate) struct Ran {
 impl Place {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("work")).unwrap();
+        std::fs::create_dir(folder.path().join("project")).unwrap();
         Self { folder }
     }
 
     /// The working folder.
     pub(crate) fn path(&self) -> PathBuf {
-        self.folder.path().join("work")
+        self.folder.path().join("project")
     }
 
     pub(crate) fn journal(&self) -> PathBuf {
