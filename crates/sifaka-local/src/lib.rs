@@ -1,0 +1,1 @@
+//! The embedded model and embedders: GGUF weights on kernels of our own, no server, no key.
