@@ -1,15 +1,19 @@
 //! The embedded model and embedders: GGUF weights on kernels of our own, no server, no key.
 
+pub mod engine;
 pub mod gguf;
+pub mod guide;
 mod kernels;
 mod llama;
 mod matrix;
+pub mod model;
 mod pages;
 pub mod quant;
+pub mod sampler;
 mod team;
-/// x
-pub mod tokenizer { 
-/// x
-pub type TokenId = u32; }
-#[doc(hidden)]
-pub mod trial;
+pub mod template;
+pub mod tokenizer;
+
+pub use engine::Engine;
+pub use kernels::Isa;
+pub use model::LocalModel;

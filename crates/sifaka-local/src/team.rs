@@ -2,7 +2,8 @@
 //!
 //! A forward pass is some hundred short parallel steps a token. Handing each to a general pool costs
 //! more than the step; so these threads wait for the next one awake for a moment, and sleep only
-//! when none comes.
+//! when none comes. Whoever is there takes the next part: on a busy machine a thread that was put
+//! aside holds up nobody but with the part it has begun.
 
 #![expect(unsafe_code, reason = "workers borrow from the caller's stack while the caller waits")]
 
@@ -11,21 +12,41 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// How often a worker looks before it goes to sleep: some fifty microseconds.
-const PATIENCE: u32 = 20_000;
+/// How often a worker looks before it goes to sleep: less than a millisecond.
+const PATIENCE: u32 = 10_000;
 
-type Job = dyn Fn(usize) + Sync;
+type Job = dyn Fn(usize, usize) + Sync;
 
 struct Shared {
-    /// Counts the jobs; a worker has done as many as it has seen.
-    round: AtomicU64,
+    /// The round, how many parts it has, and which is the next; see [`Ticket`].
+    ticket: AtomicU64,
     job: Mutex<Option<JobPointer>>,
-    /// Workers that have not finished the current job.
-    busy: AtomicUsize,
+    /// Parts of this round that are done.
+    done: AtomicUsize,
     sleeping: Mutex<usize>,
     wake: Condvar,
     failed: AtomicBool,
     over: AtomicBool,
+}
+
+/// Round, number of parts and next part in one word, so that nobody takes a part of a round that is
+/// over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Ticket(u64);
+
+impl Ticket {
+    const fn new(round: u64, parts: usize) -> Self {
+        Self(round << 32 | (parts as u64) << 16)
+    }
+    const fn round(self) -> u64 {
+        self.0 >> 32
+    }
+    const fn parts(self) -> usize {
+        (self.0 >> 16 & 0xffff) as usize
+    }
+    const fn next(self) -> usize {
+        (self.0 & 0xffff) as usize
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -33,6 +54,26 @@ struct JobPointer(*const Job);
 
 // SAFETY: the job behind it is `Sync`, and `Team::run` does not return while anyone uses it.
 unsafe impl Send for JobPointer {}
+
+impl Shared {
+    /// Takes the next part of the current round, if there is one.
+    fn claim(&self) -> Option<usize> {
+        let mut ticket = Ticket(self.ticket.load(Ordering::SeqCst));
+        while ticket.next() < ticket.parts() {
+            let taken = self.ticket.compare_exchange_weak(
+                ticket.0,
+                ticket.0 + 1,
+                Ordering::SeqCst,
+                Ordering::SeqCst,
+            );
+            match taken {
+                Ok(_) => return Some(ticket.next()),
+                Err(now) => ticket = Ticket(now),
+            }
+        }
+        None
+    }
+}
 
 /// The threads. The one that calls [`run`](Self::run) is one of them.
 pub(crate) struct Team {
@@ -44,9 +85,9 @@ impl Team {
     /// So many threads, the caller's among them.
     pub(crate) fn new(threads: usize) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
-            round: AtomicU64::new(0),
+            ticket: AtomicU64::new(0),
             job: Mutex::new(None),
-            busy: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
             sleeping: Mutex::new(0),
             wake: Condvar::new(),
             failed: AtomicBool::new(false),
@@ -66,48 +107,60 @@ impl Team {
         self.workers.len() + 1
     }
 
-    /// Has every thread do `job` with its number, and waits for all of them. A panic in one comes
-    /// out here.
-    pub(crate) fn run(&mut self, job: &(dyn Fn(usize) + Sync)) {
-        if self.workers.is_empty() {
-            job(0);
+    /// Has the threads do `job` for every part, with the number of the thread and of the part, and
+    /// waits until all are done. A panic in one comes out here.
+    fn run(&mut self, parts: usize, job: &(dyn Fn(usize, usize) + Sync)) {
+        if self.workers.is_empty() || parts < 2 {
+            (0..parts).for_each(|part| job(0, part));
             return;
         }
         let shared = &*self.shared;
-        // SAFETY: only the lifetime is forgotten; below, this function waits until no worker is
-        // busy with the job, whatever happens on this thread.
+        // SAFETY: only the lifetime is forgotten. A worker uses the job only after it has claimed a
+        // part of this round, and below, this function waits until every part is done, whatever
+        // happens on this thread.
         let pointer = JobPointer(unsafe {
-            std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const Job>(job)
+            std::mem::transmute::<*const (dyn Fn(usize, usize) + Sync + '_), *const Job>(job)
         });
         *shared.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(pointer);
-        shared.busy.store(self.workers.len(), Ordering::Relaxed);
-        shared.round.fetch_add(1, Ordering::SeqCst);
+        shared.done.store(0, Ordering::SeqCst);
+        let round = Ticket(shared.ticket.load(Ordering::SeqCst)).round();
+        shared.ticket.store(Ticket::new((round + 1) & 0xffff_ffff, parts).0, Ordering::SeqCst);
         if *shared.sleeping.lock().unwrap_or_else(PoisonError::into_inner) > 0 {
             shared.wake.notify_all();
         }
-        let own = catch_unwind(AssertUnwindSafe(|| job(0)));
+        let mut panic = None;
+        while let Some(part) = shared.claim() {
+            if let Err(caught) = catch_unwind(AssertUnwindSafe(|| job(0, part))) {
+                panic = Some(caught);
+            }
+            shared.done.fetch_add(1, Ordering::Release);
+        }
         let mut looked = 0_u32;
-        while shared.busy.load(Ordering::Acquire) > 0 {
+        while shared.done.load(Ordering::Acquire) < parts {
             looked += 1;
             // Where there are fewer processors than threads, the one we wait for needs ours.
-            if looked.is_multiple_of(1000) { std::thread::yield_now() } else { std::hint::spin_loop() }
+            if looked.is_multiple_of(256) {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
         }
-        if let Err(panic) = own {
+        if let Some(panic) = panic {
             resume_unwind(panic);
         }
-        assert!(!shared.failed.swap(false, Ordering::Relaxed), "a worker of the embedded model panicked");
+        let failed = shared.failed.swap(false, Ordering::Relaxed);
+        assert!(!failed, "a worker of the embedded model panicked");
     }
 
-    /// Has each thread do `job` with a part of its own; there are at most as many parts as threads.
-    pub(crate) fn share<P: Send>(&mut self, parts: Vec<P>, job: impl Fn(P) + Sync) {
-        debug_assert!(parts.len() <= self.size());
+    /// Has the threads do `job` for every part, with the number of the thread.
+    pub(crate) fn share<P: Send>(&mut self, parts: Vec<P>, job: impl Fn(usize, P) + Sync) {
         let parts: Vec<Mutex<Option<P>>> = parts.into_iter().map(|p| Mutex::new(Some(p))).collect();
-        self.run(&|rank| {
-            let part = parts.get(rank).and_then(|part| {
-                part.lock().unwrap_or_else(PoisonError::into_inner).take()
-            });
-            if let Some(part) = part {
-                job(part);
+        debug_assert!(parts.len() < 1 << 16);
+        self.run(parts.len(), &|rank, part| {
+            let own = parts.get(part);
+            let own = own.and_then(|p| p.lock().unwrap_or_else(PoisonError::into_inner).take());
+            if let Some(own) = own {
+                job(rank, own);
             }
         });
     }
@@ -116,7 +169,6 @@ impl Team {
 impl Drop for Team {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
-        self.shared.round.fetch_add(1, Ordering::SeqCst);
         // The lock orders this after a worker that is about to sleep has looked a last time.
         drop(self.shared.sleeping.lock().unwrap_or_else(PoisonError::into_inner));
         self.shared.wake.notify_all();
@@ -128,35 +180,37 @@ impl Drop for Team {
 }
 
 fn work(shared: &Shared, rank: usize) {
-    let mut seen = 0;
-    loop {
-        let mut looked = 0;
-        while shared.round.load(Ordering::SeqCst) == seen {
-            looked += 1;
-            if looked < PATIENCE {
-                std::hint::spin_loop();
-                continue;
+    let mut looked = 0;
+    while !shared.over.load(Ordering::SeqCst) {
+        if let Some(part) = shared.claim() {
+            looked = 0;
+            let job = *shared.job.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(JobPointer(job)) = job {
+                // SAFETY: the part that was claimed is not done, so `run` keeps the job alive.
+                let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*job)(rank, part) }));
+                if outcome.is_err() {
+                    shared.failed.store(true, Ordering::Relaxed);
+                }
             }
-            let mut sleeping = shared.sleeping.lock().unwrap_or_else(PoisonError::into_inner);
-            *sleeping += 1;
-            while shared.round.load(Ordering::SeqCst) == seen {
-                sleeping = shared.wake.wait(sleeping).unwrap_or_else(PoisonError::into_inner);
-            }
-            *sleeping -= 1;
+            shared.done.fetch_add(1, Ordering::Release);
+            continue;
         }
-        seen += 1;
-        if shared.over.load(Ordering::SeqCst) {
-            return;
+        looked += 1;
+        if looked < PATIENCE {
+            std::hint::spin_loop();
+            continue;
         }
-        let job = *shared.job.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(JobPointer(job)) = job {
-            // SAFETY: `run` keeps the job alive until `busy` is back at zero.
-            let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*job)(rank) }));
-            if outcome.is_err() {
-                shared.failed.store(true, Ordering::Relaxed);
-            }
+        looked = 0;
+        let mut sleeping = shared.sleeping.lock().unwrap_or_else(PoisonError::into_inner);
+        *sleeping += 1;
+        let idle = || {
+            let ticket = Ticket(shared.ticket.load(Ordering::SeqCst));
+            ticket.next() >= ticket.parts() && !shared.over.load(Ordering::SeqCst)
+        };
+        while idle() {
+            sleeping = shared.wake.wait(sleeping).unwrap_or_else(PoisonError::into_inner);
         }
-        shared.busy.fetch_sub(1, Ordering::Release);
+        *sleeping -= 1;
     }
 }
 
@@ -171,25 +225,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_thread_does_its_part_and_a_panic_comes_out() {
+    fn every_part_is_done_once_and_a_panic_comes_out() {
         let mut team = Team::new(3).unwrap();
         for round in 0..2000 {
-            let mut out = vec![0; 300];
+            let mut out = vec![0; 700];
             let parts = out.chunks_mut(100).enumerate().collect();
-            team.share(parts, |(n, part): (usize, &mut [usize])| part.fill(n + round));
+            team.share(parts, |_, (n, part): (usize, &mut [usize])| {
+                part.iter_mut().for_each(|x| *x += n + round);
+            });
             assert!(out.chunks(100).enumerate().all(|(n, p)| p.iter().all(|&x| x == n + round)));
         }
-        for rank in 0..3 {
+        for wrong in 0..6 {
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                team.run(&|r| assert_ne!(r, rank, "on purpose"));
+                team.share((0..6).collect(), |_, part: i32| assert_ne!(part, wrong, "on purpose"));
             }));
             assert!(outcome.is_err());
         }
         let count = AtomicUsize::new(0);
-        team.run(&|_| {
+        team.share(vec![(); 9], |rank, ()| {
+            assert!(rank < 3);
             count.fetch_add(1, Ordering::Relaxed);
         });
-        assert_eq!(count.into_inner(), 3);
+        assert_eq!(count.into_inner(), 9);
     }
 
     #[test]
@@ -201,7 +258,7 @@ mod tests {
                 std::hint::spin_loop();
             }
             let count = AtomicUsize::new(0);
-            team.run(&|_| {
+            team.share(vec![(); 2], |_, ()| {
                 count.fetch_add(1, Ordering::Relaxed);
             });
             assert_eq!(count.into_inner(), 2);

@@ -18,7 +18,7 @@ pub(crate) use matmul::{multiply_floats, multiply_quantized};
 pub(crate) use vector::{add, exponentials, halves, largest, normalize, quantize, rotate, silu_times};
 
 /// Which instructions the kernels use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Isa {
     /// Plain Rust.

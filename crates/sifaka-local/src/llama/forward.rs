@@ -4,11 +4,12 @@
 //! products give them, so that threads write to parts of their own.
 
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Llama;
 use super::units::Units;
 use crate::kernels::{self, Isa, TILE};
-use crate::matrix::{BLOCK, Form, Matrix, Quantized, QuantizedPart};
+use crate::matrix::{BLOCK, Form, Matrix, Quantized};
 use crate::pages::Table;
 use crate::team::{Team, split};
 use crate::tokenizer::TokenId;
@@ -49,7 +50,8 @@ pub(crate) struct Scratch {
     out: Vec<Chunk>,
     input: Input,
     turns: Vec<[f32; 2]>,
-    threads: Vec<ThreadScratch>,
+    /// One for each thread; nobody ever waits for one.
+    threads: Vec<Mutex<ThreadScratch>>,
 }
 
 #[derive(Debug, Default)]
@@ -84,7 +86,7 @@ impl Llama {
             return;
         }
         self.begin(team, scratch, entries, tokens);
-        let units = Units::new(&self.shape, entries, team.size());
+        let units = Units::new(&self.shape, entries, PARTS * team.size());
         for n in 0..self.weights.layers.len() {
             self.attend(team, scratch, entries, &units, n, tokens);
             self.feed_forward(team, scratch, n, tokens);
@@ -121,7 +123,7 @@ impl Llama {
     /// Looks the tokens up, and the angles of their positions.
     fn begin(&self, team: &Team, scratch: &mut Scratch, entries: &[Entry<'_>], tokens: usize) {
         let shape = &self.shape;
-        scratch.threads.resize_with(team.size(), ThreadScratch::default);
+        scratch.threads.resize_with(team.size(), Mutex::default);
         scratch.x.resize(shape.hidden / 16 * tokens, [0.0; 16]);
         scratch.turns.clear();
         let mut row = vec![0.0; shape.hidden];
@@ -169,14 +171,15 @@ impl Llama {
         attended.resize(units.places.len() * chunks, [0.0; 16]);
         let mut rest = attended.as_mut_slice();
         let mut parts = Vec::with_capacity(units.shares.len());
-        for (share, own) in units.shares.iter().zip(threads.iter_mut()) {
+        for share in &units.shares {
             let rows: usize = units.all[share.clone()].iter().map(super::units::Unit::rows).sum();
             let (part, others) = rest.split_at_mut(rows * chunks);
             rest = others;
-            parts.push((share.clone(), part, own));
+            parts.push((share.clone(), part));
         }
         let (entries, query, turns) = (&*entries, &*query, &*turns);
-        team.share(parts, |(share, out, own): (Range<usize>, &mut [Chunk], &mut ThreadScratch)| {
+        team.share(parts, |rank, (share, out): (Range<usize>, &mut [Chunk])| {
+            let own = &mut own(threads, rank);
             self.attend_units(entries, units, share, n, (query, turns, tokens), out, own);
         });
 
@@ -304,6 +307,9 @@ impl Llama {
     }
 }
 
+/// Parts of a product for each thread: a thread that comes late leaves some to the others.
+const PARTS: usize = 2;
+
 /// Below this many tokens, one thread is quicker than telling the others.
 const WORTH_SHARING: usize = 8;
 
@@ -315,7 +321,7 @@ impl Input {
         &mut self,
         team: &mut Team,
         isa: Isa,
-        threads: &mut [ThreadScratch],
+        threads: &[Mutex<ThreadScratch>],
         tokens: usize,
         chunks: usize,
         matrices: &[&Matrix],
@@ -326,38 +332,35 @@ impl Input {
         let floats = matrices.iter().any(|m| m.form() == Form::Half);
         self.quantized.reset(if quantized { tokens } else { 0 }, columns);
         self.floats.resize(if floats { tokens * columns } else { 0 }, 0.0);
-        let ranges = split(tokens, if tokens < WORTH_SHARING { 1 } else { team.size() });
+        let ranges = split(tokens, if tokens < WORTH_SHARING { 1 } else { PARTS * team.size() });
         let sizes: Vec<usize> =
             ranges.iter().map(|r| if quantized { r.len() } else { 0 }).collect();
         let mut rest = self.floats.as_mut_slice();
         let mut parts = Vec::with_capacity(ranges.len());
-        for ((range, part), own) in
-            ranges.into_iter().zip(self.quantized.parts(&sizes)).zip(threads.iter_mut())
-        {
+        for (range, part) in ranges.into_iter().zip(self.quantized.parts(&sizes)) {
             let size = if floats { range.len() * columns } else { 0 };
             let (floats, others) = rest.split_at_mut(size);
             rest = others;
-            parts.push((range, part, floats, own));
+            parts.push((range, part, floats));
         }
-        type Part<'a> = (Range<usize>, QuantizedPart<'a>, &'a mut [f32], &'a mut ThreadScratch);
-        let work = |(range, mut part, floats, own): Part<'_>| {
-            own.row.resize(chunks, [0.0; 16]);
+        team.share(parts, |rank, (range, mut part, floats)| {
+            let row = &mut own(threads, rank).row;
+            row.resize(chunks, [0.0; 16]);
             for (n, t) in range.enumerate() {
-                make(t, &mut own.row);
+                make(t, row);
                 if quantized {
-                    kernels::quantize(isa, &own.row, part.row(n, columns));
+                    kernels::quantize(isa, row, part.row(n, columns));
                 }
-                if let Some(row) = floats.get_mut(n * columns..(n + 1) * columns) {
-                    row.copy_from_slice(own.row.as_flattened());
+                if let Some(to) = floats.get_mut(n * columns..(n + 1) * columns) {
+                    to.copy_from_slice(row.as_flattened());
                 }
             }
-        };
-        if parts.len() == 1 {
-            parts.into_iter().for_each(work);
-        } else {
-            team.share(parts, work);
-        }
+        });
     }
+}
+
+fn own(threads: &[Mutex<ThreadScratch>], rank: usize) -> MutexGuard<'_, ThreadScratch> {
+    threads[rank].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Multiplies several matrices with the same activations.
@@ -368,7 +371,7 @@ fn multiply<const N: usize>(
     tokens: usize,
     jobs: [(&Matrix, &mut Vec<Chunk>); N],
 ) {
-    let size = team.size();
+    let size = PARTS * team.size();
     let mut parts: Vec<Vec<_>> = (0..size).map(|_| Vec::with_capacity(N)).collect();
     for (matrix, out) in jobs {
         debug_assert!(matrix.columns().is_multiple_of(BLOCK));
@@ -380,7 +383,7 @@ fn multiply<const N: usize>(
             part.push((matrix.slice(range), own));
         }
     }
-    team.share(parts, |part| {
+    team.share(parts, |_, part| {
         for (panels, out) in part {
             if panels.form == Form::Half {
                 kernels::multiply_floats(isa, &panels, &input.floats, out);
