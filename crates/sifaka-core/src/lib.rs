@@ -29,6 +29,7 @@ mod extra;
 mod failure;
 mod feedback;
 mod filter;
+pub mod folders;
 mod id;
 pub mod journal;
 pub mod model;

@@ -13,6 +13,7 @@ pub mod sampler;
 mod team;
 pub mod template;
 pub mod tokenizer;
+pub mod weights;
 
 pub use engine::Engine;
 pub use kernels::Isa;

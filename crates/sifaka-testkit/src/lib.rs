@@ -5,6 +5,7 @@ pub mod journal;
 pub mod kill;
 pub mod kinds;
 pub mod runs;
+pub mod servers;
 pub mod store;
 pub mod thoughts;
 pub mod values;

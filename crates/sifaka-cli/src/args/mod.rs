@@ -3,6 +3,7 @@
 mod chain;
 mod given;
 mod record;
+mod weights;
 
 use std::path::PathBuf;
 
@@ -14,13 +15,14 @@ pub(crate) use record::{
     DiffArgs, EraseArgs, ExportArgs, Format, ImportArgs, ListArgs, PerfArgs, PruneArgs, ShowArgs,
     State, VerifyArgs,
 };
+pub(crate) use weights::WeightsCommand;
 
 const AFTER: &str = "\
 Exit codes:
     0  passed, or done          5  a key is missing or wrong
     1  error                    6  something is unavailable
     2  usage or configuration   7  somebody else holds it
-    3  the text did not pass    8  the record is damaged
+    3  the text did not pass    8  the record, or a file, is damaged
     4  not found              130  cancelled
 
 The text goes to stdout, everything else to stderr. Runs are recorded in a journal;
@@ -112,6 +114,12 @@ pub(crate) enum Command {
         /// As this chain of the configuration has them
         #[arg(long, value_name = "NAME")]
         chain: Option<String>,
+    },
+    /// Fetch, list and remove the weights of models that run here
+    #[command(subcommand_required = true, arg_required_else_help = true)]
+    Weights {
+        #[command(subcommand)]
+        command: WeightsCommand,
     },
     /// Print completions for a shell
     Completions {

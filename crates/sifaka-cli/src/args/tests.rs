@@ -14,12 +14,15 @@ fn the_command_line_is_well_formed() {
 fn the_reference_has_every_command_and_flag() {
     let reference = include_str!("../../../../docs/reference/cli.md");
     let cli = Cli::command();
-    for command in cli.get_subcommands() {
-        let name = command.get_name();
-        assert!(reference.contains(name), "{name} is missing");
+    let mut commands: Vec<(String, &clap::Command)> =
+        cli.get_subcommands().map(|command| (command.get_name().to_owned(), command)).collect();
+    while let Some((name, command)) = commands.pop() {
+        assert!(reference.contains(&name), "{name} is missing");
         for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
             assert!(reference.contains(&format!("--{flag}")), "--{flag} of {name} is missing");
         }
+        let below = command.get_subcommands();
+        commands.extend(below.map(|below| (format!("{name} {}", below.get_name()), below)));
     }
     for flag in cli.get_arguments().filter_map(clap::Arg::get_long) {
         assert!(reference.contains(&format!("--{flag}")), "--{flag} is missing");

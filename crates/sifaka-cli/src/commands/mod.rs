@@ -18,6 +18,7 @@ mod schema;
 mod setup;
 mod show;
 mod verify;
+mod weights;
 
 use sifaka::{Error, Result};
 
@@ -47,6 +48,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<u8> {
         Command::Init { force } => init::run(app, force),
         Command::Doctor { json } => doctor::run(app, json),
         Command::Prompts { name, chain } => prompts::run(app, name.as_deref(), chain.as_deref()),
+        Command::Weights { command } => weights::run(app, &command),
         Command::Completions { shell } => completions::run(app, shell),
         Command::Schema => schema::run(app),
     }

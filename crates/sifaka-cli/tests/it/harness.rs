@@ -51,6 +51,7 @@ impl Place {
             .env("HOME", self.folder.path())
             .env("XDG_DATA_HOME", self.folder.path().join("data"))
             .env("XDG_CONFIG_HOME", self.folder.path().join("config"))
+            .env("XDG_CACHE_HOME", self.folder.path().join("cache"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

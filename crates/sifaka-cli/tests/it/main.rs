@@ -12,3 +12,4 @@ mod rough;
 mod setup;
 mod signals;
 mod tend;
+mod weights;

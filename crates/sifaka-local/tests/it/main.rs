@@ -1,1 +1,3 @@
 //! Behaviour of the embedded model.
+
+mod weights;

@@ -2,3 +2,4 @@
 #![expect(clippy::unwrap_used, reason = "a helper that panics fails its test")]
 
 mod arrows;
+mod servers;
