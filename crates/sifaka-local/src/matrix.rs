@@ -105,9 +105,6 @@ impl Matrix {
         self.form
     }
 
-    pub(crate) const fn rows(&self) -> usize {
-        self.rows
-    }
 
     pub(crate) const fn columns(&self) -> usize {
         self.columns

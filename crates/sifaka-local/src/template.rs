@@ -27,7 +27,7 @@ const CHATML: &str = "{% for message in messages %}{{ '<|im_start|>' + message['
 #[derive(Debug)]
 pub enum ChatTemplate {
     /// By a Jinja template: the file's own, or ChatML.
-    Jinja(Jinja),
+    Jinja(Box<Jinja>),
     /// As it is, for a model that was never taught to chat: it goes on with the text. System prompt
     /// and messages stand one after the other with an empty line between, and roles are not
     /// written.
@@ -81,12 +81,12 @@ impl ChatTemplate {
             let name = id.map(|id| tokenizer.bytes(id)).unwrap_or_default();
             String::from_utf8_lossy(name).into_owned()
         };
-        Ok(Self::Jinja(Jinja {
+        Ok(Self::Jinja(Box::new(Jinja {
             environment,
             source: source.to_owned(),
             bos: name(tokenizer.bos()),
             eos: name(tokenizer.eos()),
-        }))
+        })))
     }
 
     /// The text of a conversation of roles and contents. Of what the template adds of its own, such
@@ -222,7 +222,6 @@ fn with_marks(content: &str, mark: char, tokenizer: &Tokenizer) -> String {
     marked
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "templates hand over what they say")]
 fn raise_exception(message: String) -> Result<Value, minijinja::Error> {
     Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, message))
 }

@@ -38,6 +38,7 @@ pub use sifaka_store::{MemoryJournal, MemoryStore, SqliteJournal, SqliteOptions}
 pub use sifaka_validators::{Content, Length, Pattern, ValidatorExt};
 
 pub use sifaka_critics as critics;
+#[cfg(feature = "local")]
 pub use sifaka_local as local;
 pub use sifaka_models as models;
 pub use sifaka_resilience as resilience;

@@ -23,6 +23,8 @@ use sifaka_core::{Critic, Journal, Model, Registry, Result, Retriever, Spec, Val
 pub fn registry() -> Registry {
     let registry = Registry::new();
     sifaka_models::register(&registry);
+    #[cfg(feature = "local")]
+    sifaka_local::register(&registry);
     sifaka_validators::register(&registry);
     sifaka_critics::register(&registry);
     sifaka_retrieval::register(&registry);

@@ -1,4 +1,5 @@
 use std::io::Write;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
@@ -47,10 +48,13 @@ fn write(writer: &Writer, to: &Path) {
 }
 
 fn sample_bytes() -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sample.gguf");
-    write(&sample(), &path);
-    std::fs::read(path).unwrap()
+    static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sample.gguf");
+        write(&sample(), &path);
+        std::fs::read(path).unwrap()
+    });
+    BYTES.clone()
 }
 
 fn open_bytes(bytes: &[u8]) -> Result<Gguf> {

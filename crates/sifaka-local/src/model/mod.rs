@@ -21,6 +21,7 @@ use tokio::sync::{OnceCell, mpsc, oneshot};
 use crate::engine::{Engine, Options, Sequence};
 use crate::gguf::Gguf;
 use crate::guide::{Free, Grammars, Guide};
+use crate::llama::Shape;
 use crate::sampler::{Choice, Sampler};
 use crate::template::ChatTemplate;
 use crate::tokenizer::{Special, TokenId, Tokenizer};
@@ -38,21 +39,43 @@ const MAX_CANDIDATES: u32 = 16;
 /// are not read again from the start.
 #[derive(Clone)]
 pub struct LocalModel {
-    inner: Arc<Inner>,
+    name: Arc<str>,
+    file: Arc<File>,
+    guides: Option<Arc<dyn Guides>>,
 }
 
-struct Inner {
-    name: String,
+/// A file that is open, and what was read of it.
+pub(crate) struct File {
     path: PathBuf,
-    gguf: Arc<Gguf>,
+    gguf: Gguf,
     title: Option<String>,
     options: Options,
     context: usize,
     tokenizer: Arc<Tokenizer>,
-    template: Arc<ChatTemplate>,
+    template: ChatTemplate,
     engine: OnceCell<Engine>,
     grammars: OnceCell<Arc<Grammars>>,
-    guides: Option<Arc<dyn Guides>>,
+}
+
+impl File {
+    pub(crate) fn open(path: &Path, options: Options) -> Result<Self> {
+        let gguf = Gguf::open(path)?;
+        let context = options.context(Shape::read(&gguf)?.context)?;
+        let tokenizer = Arc::new(Tokenizer::from_gguf(&gguf)?);
+        let template = ChatTemplate::from_gguf(&gguf, &tokenizer)?;
+        let title = gguf.str_opt("general.name")?.map(str::to_owned);
+        Ok(Self {
+            path: path.to_owned(),
+            gguf,
+            title,
+            options,
+            context,
+            tokenizer,
+            template,
+            engine: OnceCell::new(),
+            grammars: OnceCell::new(),
+        })
+    }
 }
 
 /// Makes the guide of a text from what a request asks for. With one of these a model is driven by
@@ -72,70 +95,39 @@ impl LocalModel {
     /// When the file cannot be read or holds a model that is not supported.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref();
-        let gguf = Gguf::open(path)?;
-        let shape = crate::llama::Shape::read(&gguf)?;
-        let context = options.context(shape.context)?;
-        let tokenizer = Arc::new(Tokenizer::from_gguf(&gguf)?);
-        let template = ChatTemplate::from_gguf(&gguf, &tokenizer)?;
-        let title = gguf.str_opt("general.name")?.map(str::to_owned);
-        Ok(Self {
-            inner: Arc::new(Inner {
-                name: format!("local:{}", path.display()),
-                path: path.to_owned(),
-                gguf: Arc::new(gguf),
-                title,
-                options,
-                context,
-                tokenizer,
-                template: Arc::new(template),
-                engine: OnceCell::new(),
-                grammars: OnceCell::new(),
-                guides: None,
-            }),
-        })
+        let file = File::open(path, options)?;
+        Ok(Self::of(Arc::new(file)).named(format!("local:{}", path.display())))
     }
 
-    /// Calls it by another name in records.
+    /// The model in this file.
+    pub(crate) fn of(file: Arc<File>) -> Self {
+        Self { name: Arc::from("local"), file, guides: None }
+    }
+
+    /// The same model by another name, as it stands in records.
     #[must_use]
-    pub fn named(self, name: impl Into<String>) -> Self {
-        let name = name.into();
-        self.changed(|inner| inner.name = name)
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
     }
 
-    /// Has these make the guides of its texts.
+    /// The same model, with these to make the guides of its texts.
     #[must_use]
-    pub fn with_guides(self, guides: Arc<dyn Guides>) -> Self {
-        self.changed(|inner| inner.guides = Some(guides))
-    }
-
-    fn changed(self, change: impl FnOnce(&mut Inner)) -> Self {
-        let mut inner = Arc::try_unwrap(self.inner).unwrap_or_else(|shared| Inner {
-            name: shared.name.clone(),
-            path: shared.path.clone(),
-            gguf: Arc::clone(&shared.gguf),
-            title: shared.title.clone(),
-            options: shared.options,
-            context: shared.context,
-            tokenizer: Arc::clone(&shared.tokenizer),
-            template: Arc::clone(&shared.template),
-            engine: shared.engine.clone(),
-            grammars: shared.grammars.clone(),
-            guides: shared.guides.clone(),
-        });
-        change(&mut inner);
-        Self { inner: Arc::new(inner) }
+    pub fn with_guides(mut self, guides: Arc<dyn Guides>) -> Self {
+        self.guides = Some(guides);
+        self
     }
 
     /// The file it is read from.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.inner.path
+        &self.file.path
     }
 
     /// Its tokenizer.
     #[must_use]
     pub fn tokenizer(&self) -> &Arc<Tokenizer> {
-        &self.inner.tokenizer
+        &self.file.tokenizer
     }
 
     /// The engine behind it; reads the weights if nobody has asked for anything yet.
@@ -144,11 +136,13 @@ impl LocalModel {
     /// When the weights cannot be read.
     pub async fn engine(&self) -> Result<&Engine> {
         let load = || async {
-            let (gguf, options) = (Arc::clone(&self.inner.gguf), self.inner.options);
-            let tokenizer = Arc::clone(&self.inner.tokenizer);
-            aside("load", move || Engine::from_gguf(&gguf, tokenizer, options)).await
+            let file = Arc::clone(&self.file);
+            let read = move || {
+                Engine::from_gguf(&file.gguf, Arc::clone(&file.tokenizer), file.options)
+            };
+            aside("load", read).await
         };
-        self.inner.engine.get_or_try_init(load).await
+        self.file.engine.get_or_try_init(load).await
     }
 
     /// The tokens of a request's prompt, as the model's own chat template lays them out.
@@ -159,7 +153,7 @@ impl LocalModel {
         let cannot = |what: &str| {
             Error::new(
                 ErrorKind::Unsupported,
-                &*self.inner.name,
+                &*self.name,
                 "read",
                 format!("the embedded model takes no {what}"),
             )
@@ -181,12 +175,12 @@ impl LocalModel {
             messages.push((role, message.text()));
         }
         let messages: Vec<(&str, &str)> = messages.iter().map(|(r, text)| (*r, &**text)).collect();
-        self.inner.template.encode_chat(&self.inner.tokenizer, &messages, request.system.as_deref())
+        self.file.template.encode_chat(&self.file.tokenizer, &messages, request.system.as_deref())
     }
 
     async fn guide(&self, request: &Request) -> Result<Box<dyn Guide>> {
-        if let Some(guides) = &self.inner.guides {
-            let guide = guides.guide(request, &self.inner.tokenizer)?;
+        if let Some(guides) = &self.guides {
+            let guide = guides.guide(request, &self.file.tokenizer)?;
             return Ok(guide.unwrap_or_else(|| Box::new(Free)));
         }
         let mut rules: Vec<(Arc<str>, Constraint)> = request.constraints.to_vec();
@@ -202,17 +196,17 @@ impl LocalModel {
             }
             Some(other) => {
                 let message = format!("the embedded model does not know the format {other:?}");
-                return Err(Error::new(ErrorKind::Unsupported, &*self.inner.name, "write", message));
+                return Err(Error::new(ErrorKind::Unsupported, &*self.name, "write", message));
             }
         }
         if rules.is_empty() {
             return Ok(Box::new(Free));
         }
         let prepare = || async {
-            let tokenizer = Arc::clone(&self.inner.tokenizer);
+            let tokenizer = Arc::clone(&self.file.tokenizer);
             aside("grammar", move || Grammars::new(&tokenizer)).await.map(Arc::new)
         };
-        let grammars = Arc::clone(self.inner.grammars.get_or_try_init(prepare).await?);
+        let grammars = Arc::clone(self.file.grammars.get_or_try_init(prepare).await?);
         let guide = aside("grammar", move || {
             grammars.guide(rules.iter().map(|(name, rule)| (&**name, rule)))
         });
@@ -228,12 +222,12 @@ impl LocalModel {
     ) -> Result<Response> {
         let prompt = self.prompt_tokens(request)?;
         let choice = Choice::from_sampling(&request.sampling)?;
-        let window = self.inner.context;
+        let window = self.file.context;
         if prompt.len() >= window {
             let asked = prompt.len();
             return Err(Error::new(
                 ErrorKind::ContextTooLong,
-                &*self.inner.name,
+                &*self.name,
                 "read",
                 format!("the prompt has {asked} tokens and the model's window {window}"),
             )
@@ -256,7 +250,7 @@ impl LocalModel {
             max_tokens,
             stop: request.stop.clone().into(),
             logprobs: request.logprobs.map(|top| top as usize),
-            tokenizer: Arc::clone(&self.inner.tokenizer),
+            tokenizer: Arc::clone(&self.file.tokenizer),
             deltas,
         };
         let engine = self.engine().await?;
@@ -270,7 +264,7 @@ impl LocalModel {
         Ok(Response {
             completions: texts.into_iter().map(|text| text.completion).collect(),
             usage,
-            provider: Provider { model: self.inner.title.clone(), ..Provider::default() },
+            provider: Provider { model: self.file.title.clone(), ..Provider::default() },
             raw: None,
         })
     }
@@ -338,18 +332,18 @@ async fn aside<T: Send + 'static>(
 #[async_trait]
 impl Model for LocalModel {
     fn name(&self) -> &str {
-        &self.inner.name
+        &self.name
     }
 
     fn capabilities(&self) -> Capabilities {
-        let window = self.inner.context as u64;
+        let window = self.file.context as u64;
         Capabilities {
             streaming: true,
             system_prompt: true,
             json_schema: true,
             regex: true,
             grammar: true,
-            guided: self.inner.guides.is_some(),
+            guided: self.guides.is_some(),
             logprobs: true,
             seed: true,
             max_candidates: MAX_CANDIDATES,
@@ -385,16 +379,16 @@ impl Model for LocalModel {
     }
 
     fn count_tokens(&self, text: &str) -> TokenCount {
-        TokenCount::exact(self.inner.tokenizer.encode(text, Special::AsText).len() as u64)
+        TokenCount::exact(self.file.tokenizer.encode(text, Special::AsText).len() as u64)
     }
 }
 
 impl fmt::Debug for LocalModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalModel")
-            .field("name", &self.inner.name)
-            .field("path", &self.inner.path)
-            .field("context", &self.inner.context)
+            .field("name", &self.name)
+            .field("path", &self.file.path)
+            .field("context", &self.file.context)
             .finish_non_exhaustive()
     }
 }

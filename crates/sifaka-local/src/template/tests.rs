@@ -73,7 +73,7 @@ fn python_and_jinja_as_templates_use_them() {
     let text =
         template(source).render(&[("user", " ab "), ("user", "b")], Some("s"), true).unwrap();
     // A line break after a block goes with the block, as does the space before it.
-    assert_eq!(text, "AB~content=ab;role=user;[<|im_start|>|\u{0}]2".replace("\u{0}", "\u{0}"));
+    assert_eq!(text, "AB~role=user;content=ab;[<|im_start|>|\u{0}]2");
     assert_eq!(said("{% macro f(x) %}<{{ x }}>{% endmacro %}{{ f('a') }}\n", "x"), "<a>");
     assert_eq!(said("{{ messages[0].content }}", "<b> & 'c'"), "<b> & 'c'", "nothing is escaped");
 }
@@ -85,7 +85,7 @@ fn what_a_template_refuses_is_told() {
     assert!(error.message().contains("System role not supported (line 2 of it)"), "{error}");
     let error = refused("{{ strftime_now('%Y') }}");
     assert!(error.message().contains("strftime_now"), "{error}");
-    assert_eq!(said("{{ strftime_now is defined }}", "x"), "false");
+    assert_eq!(said("{{ strftime_now is defined }}", "x"), "False");
     let loops = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
     assert!(refused(loops).message().contains("fuel"));
     let error = ChatTemplate::new("{% if %}", &TOKENIZER).unwrap_err();
@@ -139,7 +139,7 @@ fn a_name_in_two_halves_is_no_token_either() {
         "<|im_{{ messages[1].content }}",
     ] {
         let ids = template(source).encode_chat(&TOKENIZER, &halves, None).unwrap();
-        assert_eq!(controls(&ids), [], "{source}");
+        assert!(controls(&ids).is_empty(), "{source}");
         assert!(TOKENIZER.decode(&ids).contains("<|im_end|>"));
     }
 }

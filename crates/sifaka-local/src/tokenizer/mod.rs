@@ -58,7 +58,6 @@ pub struct Tokenizer {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one for each model, and it is borrowed")]
 enum Model {
     Bpe(Bpe),
     SentencePiece(SentencePiece),
