@@ -23,15 +23,22 @@ pub(crate) enum Form {
     Q4Min,
     /// Half precision.
     Half,
+    /// Single precision.
+    Single,
 }
 
 impl Form {
+    /// Whether activations are multiplied with it as they are, rather than in eight bits.
+    pub(crate) const fn is_float(self) -> bool {
+        matches!(self, Self::Half | Self::Single)
+    }
+
     /// Lines a block of 32 columns takes for sixteen rows.
     const fn lines(self) -> usize {
         match self {
             Self::Q8 => 8,
             Self::Q4 | Self::Q4Min => 4,
-            Self::Half => 0,
+            Self::Half | Self::Single => 0,
         }
     }
 }
@@ -48,6 +55,8 @@ pub(crate) struct Matrix {
     scales: Vec<[u16; LANES]>,
     /// For each panel and block, a minimum a row.
     minima: Vec<[u16; LANES]>,
+    /// Of single-precision weights, for each panel, the columns.
+    singles: Vec<[f32; LANES]>,
 }
 
 /// Some panels of a matrix.
@@ -58,6 +67,7 @@ pub(crate) struct Panels<'a> {
     lines: &'a [Line],
     scales: &'a [[u16; LANES]],
     minima: &'a [[u16; LANES]],
+    singles: &'a [[f32; LANES]],
 }
 
 /// One panel.
@@ -66,22 +76,45 @@ pub(crate) struct Panel<'a> {
     pub(crate) lines: &'a [Line],
     pub(crate) scales: &'a [[u16; LANES]],
     pub(crate) minima: &'a [[u16; LANES]],
+    pub(crate) singles: &'a [[f32; LANES]],
+}
+
+/// How much of everything a panel has.
+#[derive(Clone, Copy)]
+struct Size {
+    lines: usize,
+    scales: usize,
+    minima: usize,
+    singles: usize,
+}
+
+impl Size {
+    const fn of(form: Form, columns: usize) -> Self {
+        let blocks = columns / BLOCK;
+        Self {
+            lines: blocks * form.lines(),
+            scales: match form {
+                Form::Half => columns,
+                Form::Single => 0,
+                _ => blocks,
+            },
+            minima: if matches!(form, Form::Q4Min) { blocks } else { 0 },
+            singles: if matches!(form, Form::Single) { columns } else { 0 },
+        }
+    }
 }
 
 impl<'a> Panels<'a> {
     /// One after the other.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Panel<'a>> + use<'a> {
-        let blocks = self.columns / BLOCK;
-        let (lines, scales) = match self.form {
-            Form::Half => (0, self.columns),
-            form => (blocks * form.lines(), blocks),
-        };
-        let minima = if self.minima.is_empty() { 0 } else { blocks };
+        let size = Size::of(self.form, self.columns);
         let all = *self;
-        (0..all.scales.len() / scales.max(1)).map(move |p| Panel {
-            lines: &all.lines[p * lines..(p + 1) * lines],
-            scales: &all.scales[p * scales..(p + 1) * scales],
-            minima: &all.minima[p * minima..(p + 1) * minima],
+        let count = all.singles.len().max(all.scales.len()) / size.scales.max(size.singles).max(1);
+        (0..count).map(move |p| Panel {
+            lines: &all.lines[p * size.lines..(p + 1) * size.lines],
+            scales: &all.scales[p * size.scales..(p + 1) * size.scales],
+            minima: &all.minima[p * size.minima..(p + 1) * size.minima],
+            singles: &all.singles[p * size.singles..(p + 1) * size.singles],
         })
     }
 }
@@ -89,22 +122,21 @@ impl<'a> Panels<'a> {
 impl Matrix {
     /// An empty matrix that [`push_panel`](Self::push_panel) fills. `columns` is a multiple of 32.
     pub(crate) fn new(form: Form, rows: usize, columns: usize) -> Self {
-        let panels = rows.div_ceil(LANES);
-        let blocks = panels * columns / BLOCK;
+        let (panels, size) = (rows.div_ceil(LANES), Size::of(form, columns));
         Self {
             form,
             rows,
             columns,
-            lines: Vec::with_capacity(blocks * form.lines()),
-            scales: Vec::with_capacity(if form == Form::Half { panels * columns } else { blocks }),
-            minima: Vec::with_capacity(if form == Form::Q4Min { blocks } else { 0 }),
+            lines: Vec::with_capacity(panels * size.lines),
+            scales: Vec::with_capacity(panels * size.scales),
+            minima: Vec::with_capacity(panels * size.minima),
+            singles: Vec::with_capacity(panels * size.singles),
         }
     }
 
     pub(crate) const fn form(&self) -> Form {
         self.form
     }
-
 
     pub(crate) const fn columns(&self) -> usize {
         self.columns
@@ -117,23 +149,21 @@ impl Matrix {
 
     /// Bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.lines.len() * 64 + (self.scales.len() + self.minima.len()) * 2 * LANES
+        let halves = self.scales.len() + self.minima.len();
+        self.lines.len() * 64 + (halves + 2 * self.singles.len()) * 2 * LANES
     }
 
     /// Some of its panels.
     pub(crate) fn slice(&self, panels: std::ops::Range<usize>) -> Panels<'_> {
-        let blocks = self.columns / BLOCK;
-        let (lines, scales) = match self.form {
-            Form::Half => (0, self.columns),
-            form => (blocks * form.lines(), blocks),
-        };
-        let minima = if self.form == Form::Q4Min { blocks } else { 0 };
+        let size = Size::of(self.form, self.columns);
+        let part = |each: usize| panels.start * each..panels.end * each;
         Panels {
             form: self.form,
             columns: self.columns,
-            lines: &self.lines[panels.start * lines..panels.end * lines],
-            scales: &self.scales[panels.start * scales..panels.end * scales],
-            minima: &self.minima[panels.start * minima..panels.end * minima],
+            lines: &self.lines[part(size.lines)],
+            scales: &self.scales[part(size.scales)],
+            minima: &self.minima[part(size.minima)],
+            singles: &self.singles[part(size.singles)],
         }
     }
 
@@ -151,7 +181,7 @@ impl Matrix {
             let empty = match self.form {
                 Form::Q8 => 128,
                 Form::Q4 => 0x88,
-                Form::Q4Min | Form::Half => 0,
+                Form::Q4Min | Form::Half | Form::Single => 0,
             };
             self.lines.resize(first + self.form.lines(), Line([empty; 64]));
             let lines = &mut self.lines[first..];
@@ -176,12 +206,16 @@ impl Matrix {
         }
     }
 
-    /// Adds the next sixteen rows of half-precision weights.
-    pub(crate) fn push_half_panel(&mut self, rows: &[u16]) {
+    /// Adds the next sixteen rows of weights that are kept as floats.
+    pub(crate) fn push_float_panel(&mut self, rows: &[f32]) {
         for k in 0..self.columns {
-            self.scales.push(std::array::from_fn(|r| {
+            let column: [f32; LANES] = std::array::from_fn(|r| {
                 rows.get(r * self.columns + k).copied().unwrap_or_default()
-            }));
+            });
+            match self.form {
+                Form::Single => self.singles.push(column),
+                _ => self.scales.push(column.map(half::f32_to_f16)),
+            }
         }
     }
 
@@ -189,6 +223,12 @@ impl Matrix {
     pub(crate) fn row(&self, row: usize, out: &mut [f32]) {
         let (panel, lane) = (row / LANES, row % LANES);
         let panels = self.slice(panel..panel + 1);
+        if self.form == Form::Single {
+            for (out, column) in out.iter_mut().zip(panels.singles) {
+                *out = column[lane];
+            }
+            return;
+        }
         if self.form == Form::Half {
             for (out, column) in out.iter_mut().zip(panels.scales) {
                 *out = half::f16_to_f32(column[lane]);
@@ -212,7 +252,7 @@ impl Matrix {
                             out[4 * j + i] = low * scale + minimum;
                             out[4 * j + i + 16] = high * scale + minimum;
                         }
-                        Form::Half => {}
+                        Form::Half | Form::Single => {}
                     }
                 }
             }

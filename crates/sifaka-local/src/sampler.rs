@@ -50,7 +50,11 @@ impl Choice {
             let Some(value) = value else { return default };
             if !(low..=high).contains(&value) {
                 let message = format!("{value} does not lie within {low} and {high}");
-                problems.push(Problem::new(format!("sampling: {name}"), message, "mend the number"));
+                problems.push(Problem::new(
+                    format!("sampling: {name}"),
+                    message,
+                    "mend the number",
+                ));
             }
             value as f32
         };
@@ -115,7 +119,11 @@ impl Sampler {
     /// Chooses by these scores. A score of minus infinity is never chosen; `None` if all are.
     pub fn choose(&mut self, scores: &[f32]) -> Option<TokenId> {
         self.prepare(scores);
-        if self.choice.temperature <= 0.0 { self.likeliest(scores.len()) } else { self.draw(scores.len()) }
+        if self.choice.temperature <= 0.0 {
+            self.likeliest(scores.len())
+        } else {
+            self.draw(scores.len())
+        }
     }
 
     /// Copies the scores and penalises what was taken.
@@ -280,7 +288,8 @@ mod tests {
 
     #[test]
     fn a_wish_that_makes_no_sense_is_refused() {
-        let sampling = Sampling { temperature: Some(-1.0), top_p: Some(2.0), ..Sampling::default() };
+        let sampling =
+            Sampling { temperature: Some(-1.0), top_p: Some(2.0), ..Sampling::default() };
         let error = Choice::from_sampling(&sampling).unwrap_err();
         assert_eq!(error.all_problems().len(), 2);
         assert!(Choice::from_sampling(&Sampling { min_p: Some(f64::NAN), ..sampling }).is_err());

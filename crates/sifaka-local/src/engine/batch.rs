@@ -161,10 +161,8 @@ pub(super) fn pass(
 fn choose(works: &[Work]) -> Vec<usize> {
     let writers = works.iter().filter(|w| w.left() <= WRITING).count();
     let mut room = if writers > 0 { MOST_BESIDE_WRITERS } else { MOST };
-    let mut counts: Vec<usize> = works
-        .iter()
-        .map(|work| if work.left() <= WRITING { work.left() } else { 0 })
-        .collect();
+    let mut counts: Vec<usize> =
+        works.iter().map(|work| if work.left() <= WRITING { work.left() } else { 0 }).collect();
     let waits = |n: usize| {
         // Somebody is reading the same beginning: soon it will be known.
         let work = &works[n];
@@ -174,8 +172,10 @@ fn choose(works: &[Work]) -> Vec<usize> {
                 m != n && first && other.left() > 0 && work.common_pages(other) > 0
             })
     };
-    let readers: Vec<usize> =
+    let mut readers: Vec<usize> =
         (0..works.len()).filter(|&n| works[n].left() > WRITING && !waits(n)).collect();
+    // Who needs less than a share leaves the rest to the others.
+    readers.sort_by_key(|&n| works[n].left());
     for (n, &reader) in readers.iter().enumerate() {
         let share = (room / (readers.len() - n)).max(TILE);
         counts[reader] = works[reader].left().min(share);
@@ -200,8 +200,7 @@ mod tests {
         assert_eq!(choose(&works), [48, 48, 1]);
         assert_eq!(choose(&works[..2]), [128, 128]);
         assert_eq!(choose(&works[..1]), [256]);
-        // One that needs less leaves the rest to the others.
-        assert_eq!(choose(&[work(0..20), work(100..4000)]), [20, 236]);
+        assert_eq!(choose(&[work(100..4000), work(0..20)]), [236, 20]);
     }
 
     #[test]

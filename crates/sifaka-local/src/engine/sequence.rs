@@ -128,8 +128,13 @@ impl Sequence {
         self.scores = Arc::from([]);
         self.desk.add(Work::new(table, tokens.to_vec(), want, reply));
         answer.await.map_err(|_| {
-            Error::new(ErrorKind::Internal, "local", "read", "the model's thread gave up on this text")
-                .suggest("this is a defect; the log says more")
+            Error::new(
+                ErrorKind::Internal,
+                "local",
+                "read",
+                "the model's thread gave up on this text",
+            )
+            .suggest("this is a defect; the log says more")
         })
     }
 

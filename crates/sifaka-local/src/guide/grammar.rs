@@ -6,17 +6,19 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{SimpleVob, TokEnv, TokRxInfo, TokTrie, TokenizerEnv};
-use llguidance::{Matcher, ParserFactory};
+use llguidance::{Matcher, ParserFactory, regex_to_lark};
 use serde_json::{Value, json};
 use sifaka_core::constraint::Constraint;
 use sifaka_core::{Error, ErrorKind, Result};
 
+use super::shortest::Shortest;
 use super::{Draft, Guide, Guided, Move};
 use crate::tokenizer::{Special, TokenId, Tokenizer};
 
 /// Compiles grammars for one vocabulary.
 pub struct Grammars {
     factory: ParserFactory,
+    tokenizer: Arc<Tokenizer>,
 }
 
 struct Vocabulary {
@@ -44,9 +46,8 @@ impl Grammars {
     pub fn new(tokenizer: &Arc<Tokenizer>) -> Result<Self> {
         let wrong = |what: String| Error::new(ErrorKind::Unsupported, "local", "grammar", what);
         let mut ends = tokenizer.ends();
-        let end = ends
-            .next()
-            .ok_or_else(|| wrong("the model has no token to end a text with".into()))?;
+        let end =
+            ends.next().ok_or_else(|| wrong("the model has no token to end a text with".into()))?;
         let words: Vec<Vec<u8>> = tokenizer
             .vocabulary()
             .map(|(id, bytes)| {
@@ -61,7 +62,7 @@ impl Grammars {
         let mut factory = ParserFactory::new_simple(&vocabulary)
             .map_err(|error| wrong(format!("grammars cannot be used with this model: {error}")))?;
         factory.quiet();
-        Ok(Self { factory })
+        Ok(Self { factory, tokenizer: Arc::clone(tokenizer) })
     }
 
     /// A guide that keeps all of these at once. Kinds that need more than a grammar are refused.
@@ -73,20 +74,62 @@ impl Grammars {
         &self,
         constraints: impl IntoIterator<Item = (&'c str, &'c Constraint)>,
     ) -> Result<GrammarGuide> {
-        let matchers = constraints
-            .into_iter()
-            .map(|(name, constraint)| {
-                let grammar = grammar(name, constraint)?;
-                let mut matcher = Matcher::new(self.factory.create_parser(grammar));
-                match matcher.get_error() {
-                    None => {}
-                    Some(error) => return Err(unreadable(name, &error)),
-                }
-                matcher.compute_mask().map_err(|error| unreadable(name, &error.to_string()))?;
-                Ok(Rule { name: Arc::from(name), matcher })
-            })
-            .collect::<Result<_>>()?;
-        Ok(GrammarGuide { rules: matchers, length: 0, did: Guided::default(), from: None })
+        let mut rules = Vec::new();
+        // Patterns are joined into one, since what each allows next does not say whether all can be
+        // brought to an end together.
+        let mut patterns: Vec<(&str, String)> = Vec::new();
+        for (name, constraint) in constraints {
+            match pattern(constraint) {
+                Some(pattern) => patterns.push((name, pattern)),
+                None => rules.push(self.rule(name, grammar(name, constraint)?)?),
+            }
+        }
+        let mut shortest = None;
+        if let [(_, pattern)] = patterns.as_slice() {
+            shortest = Shortest::new(pattern);
+        }
+        if !patterns.is_empty() {
+            let names: Vec<&str> = patterns.iter().map(|(name, _)| *name).collect();
+            let all: Vec<String> = patterns
+                .iter()
+                .map(|(_, pattern)| format!("/{}/", regex_to_lark(pattern, "")))
+                .collect();
+            let lark = format!("start: TEXT\nTEXT: {}", all.join(" & "));
+            rules.push(self.rule(&names.join(", "), TopLevelGrammar::from_lark(lark))?);
+        }
+        let tokenizer = Arc::clone(&self.tokenizer);
+        Ok(GrammarGuide {
+            rules,
+            tokenizer,
+            shortest,
+            length: 0,
+            did: Guided::default(),
+            from: None,
+        })
+    }
+
+    fn rule(&self, name: &str, grammar: TopLevelGrammar) -> Result<Rule> {
+        let mut matcher = Matcher::new(self.factory.create_parser(grammar));
+        if let Some(error) = matcher.get_error() {
+            return Err(unreadable(name, &error));
+        }
+        let first = matcher.compute_mask().map_err(|error| unreadable(name, &error.to_string()))?;
+        if first.num_set() == 0 && !matcher.is_accepting().unwrap_or(false) {
+            return Err(unreadable(name, "no text at all satisfies it"));
+        }
+        Ok(Rule { name: Arc::from(name), matcher })
+    }
+}
+
+/// The pattern that a rule amounts to, if it does to one.
+fn pattern(constraint: &Constraint) -> Option<String> {
+    match constraint {
+        Constraint::Regex(pattern) => Some(unanchored(pattern).to_owned()),
+        Constraint::Choice(choices) => {
+            let choices: Vec<String> = choices.iter().map(|c| escape(c)).collect();
+            Some(choices.join("|"))
+        }
+        _ => None,
     }
 }
 
@@ -104,11 +147,6 @@ fn unreadable(name: &str, error: &str) -> Error {
 fn grammar(name: &str, constraint: &Constraint) -> Result<TopLevelGrammar> {
     Ok(match constraint {
         Constraint::JsonSchema(schema) => TopLevelGrammar::from_json_schema(compact(schema)),
-        Constraint::Regex(pattern) => TopLevelGrammar::from_regex(unanchored(pattern)),
-        Constraint::Choice(choices) => {
-            let choices: Vec<String> = choices.iter().map(|c| escape(c)).collect();
-            TopLevelGrammar::from_regex(&choices.join("|"))
-        }
         Constraint::Grammar { syntax, text } if &**syntax == "lark" => {
             TopLevelGrammar::from_lark(text.to_string())
         }
@@ -146,7 +184,8 @@ fn compact(schema: &Value) -> Value {
 
 /// The pattern without anchors at its ends: the whole text must match it anyway.
 fn unanchored(pattern: &str) -> &str {
-    let pattern = pattern.strip_prefix('^').or_else(|| pattern.strip_prefix(r"\A")).unwrap_or(pattern);
+    let pattern =
+        pattern.strip_prefix('^').or_else(|| pattern.strip_prefix(r"\A")).unwrap_or(pattern);
     let end = pattern.strip_suffix('$').or_else(|| pattern.strip_suffix(r"\z"));
     match end {
         // An escaped sign is no anchor.
@@ -174,6 +213,9 @@ struct Rule {
 /// Keeps a text to some grammars, all at once.
 pub struct GrammarGuide {
     rules: Vec<Rule>,
+    tokenizer: Arc<Tokenizer>,
+    /// The way to the end of the one pattern there is, if it can be told.
+    shortest: Option<Shortest>,
     /// How many tokens the rules have seen.
     length: usize,
     did: Guided,
@@ -188,7 +230,7 @@ impl fmt::Debug for GrammarGuide {
     }
 }
 
-/// With fewer tokens left than this, or a third of all, the text is brought to its end.
+/// With fewer tokens left than this, or than a part of all, the text is brought to its end.
 const LANDING: usize = 64;
 
 impl GrammarGuide {
@@ -250,7 +292,7 @@ impl GrammarGuide {
     /// The token that brings the text nearest to its end: one after which it may end, one that
     /// closes something, one that leads on, or whatever the model likes best.
     fn landing(&mut self, draft: &mut Draft<'_>, mask: &SimpleVob) -> Result<Option<TokenId>> {
-        let mut best: Option<(u8, f32, TokenId)> = None;
+        let mut best: Option<(u32, f32, TokenId)> = None;
         for token in mask.iter() {
             let bytes = draft.tokenizer().bytes(token);
             // Single bytes are enough to get anywhere, and few enough to try.
@@ -258,11 +300,14 @@ impl GrammarGuide {
             if draft.tokenizer().is_control(token) {
                 continue;
             }
-            let rank = match self.after(token, mask)? {
-                After::End => 3,
-                _ if matches!(byte, b'"' | b'}' | b']') => 2,
-                After::Elsewhere => 1,
-                After::Same => 0,
+            let rank = match &self.shortest {
+                Some(way) => u32::MAX - way.distance_after(&[byte]).unwrap_or(u32::MAX),
+                None => match self.after(token, mask)? {
+                    After::End => 3,
+                    After::Elsewhere if matches!(byte, b'"' | b'}' | b']') => 2,
+                    After::Elsewhere => 1,
+                    After::Same => 0,
+                },
             };
             let score = draft.scores().get(token as usize).copied().unwrap_or_default();
             if best.is_none_or(|(r, s, _)| (rank, score) > (r, s)) {
@@ -310,7 +355,8 @@ impl Guide for GrammarGuide {
             };
         }
         let from = *self.from.get_or_insert(draft.room());
-        let landing = draft.room() < LANDING.max(from / 3);
+        let far = self.shortest.as_ref().and_then(Shortest::distance).unwrap_or_default() as usize;
+        let landing = draft.room() < (LANDING + far).min(from / 2).max(from / 3).max(far + 2);
         if landing && self.may_end()? {
             return Ok(Move::End);
         }
@@ -359,6 +405,11 @@ impl Guide for GrammarGuide {
         for rule in &mut self.rules {
             rule.matcher.consume_tokens(tokens).map_err(|e| Self::broken(&rule.name, &e))?;
         }
+        if let Some(way) = &mut self.shortest {
+            for token in tokens {
+                way.took(self.tokenizer.bytes(*token));
+            }
+        }
         self.length += tokens.len();
         Ok(())
     }
@@ -367,6 +418,9 @@ impl Guide for GrammarGuide {
         let back = self.length.saturating_sub(length);
         for rule in &mut self.rules {
             rule.matcher.rollback(back).map_err(|e| Self::broken(&rule.name, &e))?;
+        }
+        if let Some(way) = &mut self.shortest {
+            way.rewind(length);
         }
         self.length = length;
         Ok(())

@@ -5,6 +5,7 @@
 //! decides, and rewrite what comes out. The engine knows nothing of what it does.
 
 mod grammar;
+mod shortest;
 
 use std::sync::Arc;
 

@@ -73,7 +73,9 @@ impl Lanes for Avx512 {
     }
     #[inline(always)]
     unsafe fn round(self) -> Self {
-        unsafe { Self(_mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0)) }
+        unsafe {
+            Self(_mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0))
+        }
     }
     #[inline(always)]
     unsafe fn store_bytes(self, to: &mut [i8; 16]) {

@@ -17,7 +17,7 @@ for_every_isa! {
 }
 
 for_every_isa! {
-    /// The same for weights in half precision; `x` has a row of `panels.columns` for each token.
+    /// The same for weights that are kept as floats; `x` has a row of `panels.columns` for each token.
     pub(crate) fn multiply_floats(panels: &Panels<'_>, x: &[f32], out: &mut [[f32; 16]]) = floats;
 }
 
@@ -75,7 +75,7 @@ unsafe fn quantized<S: Lanes>(panels: &Panels<'_>, x: &Quantized, out: &mut [[f3
                         &mut out[first..]
                     ));
                 }
-                Form::Half => {}
+                Form::Half | Form::Single => {}
             }
         }
     }
@@ -133,9 +133,8 @@ unsafe fn q4<S: Lanes, const T: usize>(
     unsafe {
         let mut sums = [S::splat(0.0); T];
         for (block, (lines, scales)) in lines.chunks_exact(4).zip(scales).enumerate() {
-            let mut ints: [S::Ints; T] = std::array::from_fn(|t| {
-                S::splat_int(around * rows[t].sums.get_unchecked(block))
-            });
+            let mut ints: [S::Ints; T] =
+                std::array::from_fn(|t| S::splat_int(around * rows[t].sums.get_unchecked(block)));
             for (j, line) in lines.iter().enumerate() {
                 let (lower, upper) = S::nibbles(S::load_bytes(&line.0));
                 for t in 0..T {
@@ -171,29 +170,39 @@ unsafe fn floats<S: Lanes>(panels: &Panels<'_>, x: &[f32], out: &mut [[f32; 16]]
     for (panel, out) in panels.iter().zip(out.chunks_exact_mut(tokens.max(1))) {
         // SAFETY: as of this function.
         unsafe {
-            tiles!(tokens, |first, T| half::<S, T>(
-                panel.scales,
-                &x[first * columns..(first + T) * columns],
-                &mut out[first..]
-            ));
+            if panels.form == Form::Single {
+                tiles!(tokens, |first, T| float::<S, _, T>(
+                    panel.singles,
+                    |column| S::load(column),
+                    &x[first * columns..(first + T) * columns],
+                    &mut out[first..]
+                ));
+            } else {
+                tiles!(tokens, |first, T| float::<S, _, T>(
+                    panel.scales,
+                    |column| S::load_half(column),
+                    &x[first * columns..(first + T) * columns],
+                    &mut out[first..]
+                ));
+            }
         }
     }
 }
 
-/// One panel of weights in half precision, a column after the other, and `T` tokens.
+/// One panel of weights, a column after the other, and `T` tokens.
 #[inline(always)]
-unsafe fn half<S: Lanes, const T: usize>(
-    columns: &[[u16; 16]],
+unsafe fn float<S: Lanes, C, const T: usize>(
+    columns: &[C],
+    load: impl Fn(&C) -> S,
     x: &[f32],
     out: &mut [[f32; 16]],
 ) {
-    let rows: [&[f32]; T] =
-        std::array::from_fn(|t| &x[t * columns.len()..(t + 1) * columns.len()]);
+    let rows: [&[f32]; T] = std::array::from_fn(|t| &x[t * columns.len()..(t + 1) * columns.len()]);
     // SAFETY: as of this function.
     unsafe {
         let mut sums = [S::splat(0.0); T];
         for (k, weights) in columns.iter().enumerate() {
-            let weights = S::load_half(weights);
+            let weights = load(weights);
             for t in 0..T {
                 sums[t] = weights.fma(S::splat(*rows[t].get_unchecked(k)), sums[t]);
             }

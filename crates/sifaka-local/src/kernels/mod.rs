@@ -15,7 +15,9 @@ mod vector;
 
 pub(crate) use attention::{Keys, TILE, attend};
 pub(crate) use matmul::{multiply_floats, multiply_quantized};
-pub(crate) use vector::{add, exponentials, halves, largest, normalize, quantize, rotate, silu_times};
+pub(crate) use vector::{
+    add, exponentials, halves, largest, normalize, quantize, rotate, silu_times,
+};
 
 /// Which instructions the kernels use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,8 +7,8 @@
 
 use super::for_every_isa;
 use super::lanes::Lanes;
-use crate::quant::{f16_to_f32, f32_to_f16};
 use crate::matrix::QuantizedPart;
+use crate::quant::{f16_to_f32, f32_to_f16};
 
 for_every_isa! {
     /// Divides `x`, every `step`-th from the first, by its root mean square and multiplies it with

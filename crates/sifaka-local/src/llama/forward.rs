@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Llama;
 use super::units::Units;
 use crate::kernels::{self, Isa, TILE};
-use crate::matrix::{BLOCK, Form, Matrix, Quantized};
+use crate::matrix::{BLOCK, Matrix, Quantized};
 use crate::pages::Table;
 use crate::team::{Team, split};
 use crate::tokenizer::TokenId;
@@ -155,9 +155,17 @@ impl Llama {
         let (shape, isa, layer) = (&self.shape, self.isa, &self.weights.layers[n]);
         let Scratch { x, query, key, value, attended, out, input, turns, threads, .. } = scratch;
         let (x_now, norm) = (&*x, &layer.attention_norm);
-        input.fill(team, isa, threads, tokens, norm.len(), &[&layer.query, &layer.key, &layer.value], |t, row| {
-            kernels::normalize(isa, &x_now[t..], tokens, norm, shape.epsilon, row);
-        });
+        input.fill(
+            team,
+            isa,
+            threads,
+            tokens,
+            norm.len(),
+            &[&layer.query, &layer.key, &layer.value],
+            |t, row| {
+                kernels::normalize(isa, &x_now[t..], tokens, norm, shape.epsilon, row);
+            },
+        );
         multiply(
             team,
             isa,
@@ -328,8 +336,8 @@ impl Input {
         make: impl Fn(usize, &mut [Chunk]) + Sync,
     ) {
         let columns = chunks * 16;
-        let quantized = matrices.iter().any(|m| m.form() != Form::Half);
-        let floats = matrices.iter().any(|m| m.form() == Form::Half);
+        let quantized = matrices.iter().any(|m| !m.form().is_float());
+        let floats = matrices.iter().any(|m| m.form().is_float());
         self.quantized.reset(if quantized { tokens } else { 0 }, columns);
         self.floats.resize(if floats { tokens * columns } else { 0 }, 0.0);
         let ranges = split(tokens, if tokens < WORTH_SHARING { 1 } else { PARTS * team.size() });
@@ -385,7 +393,7 @@ fn multiply<const N: usize>(
     }
     team.share(parts, |_, part| {
         for (panels, out) in part {
-            if panels.form == Form::Half {
+            if panels.form.is_float() {
                 kernels::multiply_floats(isa, &panels, &input.floats, out);
             } else {
                 kernels::multiply_quantized(isa, &panels, &input.quantized, out);

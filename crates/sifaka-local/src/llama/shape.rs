@@ -91,7 +91,9 @@ impl Shape {
             return Err(unsupported(gguf, format_args!("rows that are no multiple of {BLOCK}")));
         }
         if head % 16 != 0 || turned != head || heads % kv_heads != 0 {
-            let what = format!("heads of {head} dimensions, {turned} of them turned, {heads} over {kv_heads}");
+            let what = format!(
+                "heads of {head} dimensions, {turned} of them turned, {heads} over {kv_heads}"
+            );
             return Err(unsupported(gguf, what));
         }
         Ok(shape)

@@ -36,9 +36,10 @@ impl Weights {
 
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
-        let layers = self.layers.iter().flat_map(|l| {
-            [&l.query, &l.key, &l.value, &l.attention_out, &l.gate, &l.up, &l.down]
-        });
+        let layers = self
+            .layers
+            .iter()
+            .flat_map(|l| [&l.query, &l.key, &l.value, &l.attention_out, &l.gate, &l.up, &l.down]);
         let all = layers.chain([&self.embedding]).chain(&self.output);
         all.map(Matrix::bytes).sum()
     }
@@ -54,7 +55,9 @@ impl Weights {
             };
             for bias in ["attn_q", "attn_k", "attn_v", "attn_output"] {
                 if gguf.tensor(&format!("blk.{n}.{bias}.bias")).is_some() {
-                    return Err(reader.wrong(format!("a bias in blk.{n}.{bias}, which is not supported")));
+                    return Err(
+                        reader.wrong(format!("a bias in blk.{n}.{bias}, which is not supported"))
+                    );
                 }
             }
             Ok(Layer {
@@ -115,8 +118,9 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn wrong(&self, what: impl std::fmt::Display) -> Error {
         let message = format!("{} has {what}", self.gguf.path().display());
-        Error::new(ErrorKind::Unsupported, "local", "load", message)
-            .suggest("take a GGUF file of the architecture `llama` as llama.cpp's converter writes it")
+        Error::new(ErrorKind::Unsupported, "local", "load", message).suggest(
+            "take a GGUF file of the architecture `llama` as llama.cpp's converter writes it",
+        )
     }
 
     fn tensor(&self, name: &str, rows: usize, columns: usize) -> Result<&TensorInfo> {
@@ -145,7 +149,8 @@ impl Reader<'_> {
         let form = match tensor.kind {
             TensorKind::Q4_0 => Form::Q4,
             TensorKind::Q4_1 => Form::Q4Min,
-            TensorKind::F16 | TensorKind::BF16 | TensorKind::F32 => Form::Half,
+            TensorKind::F16 | TensorKind::BF16 => Form::Half,
+            TensorKind::F32 => Form::Single,
             _ => Form::Q8,
         };
         let mut matrix = Matrix::new(form, rows, columns);
@@ -154,7 +159,9 @@ impl Reader<'_> {
             .kind
             .bytes_for(columns as u64)
             .and_then(|bytes| usize::try_from(bytes).ok())
-            .ok_or_else(|| self.wrong(format_args!("{name} in {}, which is not supported", tensor.kind)))?;
+            .ok_or_else(|| {
+                self.wrong(format_args!("{name} in {}, which is not supported", tensor.kind))
+            })?;
         let at_once = (4_usize << 20).div_ceil(row_bytes).next_multiple_of(LANES);
         for first in (0..rows).step_by(at_once) {
             let count = at_once.min(rows - first);
@@ -167,10 +174,8 @@ impl Reader<'_> {
                     kind => {
                         let floats = &mut floats[..panel.len() / row_bytes * columns];
                         quant::dequantize(kind, panel, floats)?;
-                        if form == Form::Half {
-                            let halves: Vec<u16> =
-                                floats.iter().map(|&x| quant::f32_to_f16(x)).collect();
-                            matrix.push_half_panel(&halves);
+                        if form.is_float() {
+                            matrix.push_float_panel(floats);
                         } else {
                             let blocks = quant::quantize(TensorKind::Q8_0, floats)?;
                             let rows = floats.len() / columns;

@@ -3,16 +3,18 @@
 mod writer;
 
 use std::fmt;
+use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures_util::future::{BoxFuture, try_join_all};
-use futures_util::stream::{self, StreamExt};
+use futures_util::future::{BoxFuture, Either, try_join_all};
+use futures_util::stream;
 use sifaka_core::constraint::Constraint;
 use sifaka_core::model::{
-    Capabilities, Delta, DeltaStream, Part, Price, Provider, Request, Response, ResponseFormat, Role,
-    TokenCount,
+    Capabilities, Delta, DeltaStream, Part, Price, Provider, Request, Response, ResponseFormat,
+    Role, TokenCount,
 };
 
 use sifaka_core::{Context, Cost, Error, ErrorKind, Model, Result, Usage};
@@ -85,7 +87,11 @@ pub trait Guides: Send + Sync {
     ///
     /// # Errors
     /// For rules that cannot be kept.
-    fn guide(&self, request: &Request, tokenizer: &Arc<Tokenizer>) -> Result<Option<Box<dyn Guide>>>;
+    fn guide(
+        &self,
+        request: &Request,
+        tokenizer: &Arc<Tokenizer>,
+    ) -> Result<Option<Box<dyn Guide>>>;
 }
 
 impl LocalModel {
@@ -137,9 +143,8 @@ impl LocalModel {
     pub async fn engine(&self) -> Result<&Engine> {
         let load = || async {
             let file = Arc::clone(&self.file);
-            let read = move || {
-                Engine::from_gguf(&file.gguf, Arc::clone(&file.tokenizer), file.options)
-            };
+            let read =
+                move || Engine::from_gguf(&file.gguf, Arc::clone(&file.tokenizer), file.options);
             aside("load", read).await
         };
         self.file.engine.get_or_try_init(load).await
@@ -284,7 +289,10 @@ struct Plan {
 }
 
 impl Plan {
-    fn carry_out(self, mut sequence: Sequence) -> BoxFuture<'static, Result<(Vec<Written>, usize)>> {
+    fn carry_out(
+        self,
+        mut sequence: Sequence,
+    ) -> BoxFuture<'static, Result<(Vec<Written>, usize)>> {
         Box::pin(async move {
             sequence.push(&self.prompt).await?;
             let reused = sequence.reused();
@@ -292,23 +300,61 @@ impl Plan {
             for _ in 1..self.guides.len() {
                 sequences.extend(sequences.first().map(Sequence::fork));
             }
-            let writers = (0_u32..).zip(sequences).zip(self.guides).map(
-                |((index, sequence), guide)| Writer {
-                    index,
-                    sequence,
-                    // Candidates differ, and the first is the one that would come alone.
-                    sampler: Sampler::new(self.choice, self.seed ^ (u64::from(index) << 32)),
-                    guide,
-                    tokenizer: Arc::clone(&self.tokenizer),
-                    stop: Arc::clone(&self.stop),
-                    max_tokens: self.max_tokens,
-                    logprobs: self.logprobs,
-                    deltas: self.deltas.clone(),
-                },
-            );
+            let writers =
+                (0_u32..).zip(sequences).zip(self.guides).map(|((index, sequence), guide)| {
+                    Writer {
+                        index,
+                        sequence,
+                        // Candidates differ, and the first is the one that would come alone.
+                        sampler: Sampler::new(self.choice, self.seed ^ (u64::from(index) << 32)),
+                        guide,
+                        tokenizer: Arc::clone(&self.tokenizer),
+                        stop: Arc::clone(&self.stop),
+                        max_tokens: self.max_tokens,
+                        logprobs: self.logprobs,
+                        deltas: self.deltas.clone(),
+                    }
+                });
             let texts = try_join_all(writers.map(Writer::write)).await?;
             Ok((texts, reused))
         })
+    }
+}
+
+/// A stream under way: first what is told, then the whole.
+struct Telling<F> {
+    deltas: mpsc::Receiver<Delta>,
+    whole: Option<F>,
+    response: Option<Response>,
+}
+
+impl<F: Future<Output = Result<Response>> + Unpin> Telling<F> {
+    async fn next(&mut self) -> Option<Result<Delta>> {
+        while let Some(whole) = &mut self.whole {
+            match futures_util::future::select(pin!(self.deltas.recv()), whole).await {
+                Either::Left((Some(delta), _)) => return Some(Ok(delta)),
+                // All is told; what is left is to wait for the whole.
+                Either::Left((None, whole)) => {
+                    let outcome = whole.await;
+                    self.whole = None;
+                    return Some(outcome.map(|response| Delta::Done(Box::new(response))));
+                }
+                Either::Right((outcome, _)) => {
+                    self.whole = None;
+                    match outcome {
+                        Ok(response) => self.response = Some(response),
+                        Err(error) => return Some(Err(error)),
+                    }
+                }
+            }
+        }
+        // The whole has come before the last of what was told.
+        if self.response.is_some()
+            && let Some(delta) = self.deltas.recv().await
+        {
+            return Some(Ok(delta));
+        }
+        self.response.take().map(|response| Ok(Delta::Done(Box::new(response))))
     }
 }
 
@@ -358,15 +404,11 @@ impl Model for LocalModel {
     }
 
     fn stream<'a>(&'a self, ctx: &'a Context, request: &'a Request) -> DeltaStream<'a> {
-        let (sender, receiver) = mpsc::channel(64);
-        let whole = stream::once(ctx.run(self.write(ctx, request, Some(sender))));
-        let whole = whole.map(|response| response.map(|r| Delta::Done(Box::new(r))));
-        let deltas = stream::unfold(receiver, |mut receiver| async move {
-            receiver.recv().await.map(|delta| (Ok(delta), receiver))
-        });
-        // The deltas of a text are all told before its response comes.
-        Box::pin(stream::select_with_strategy(deltas, whole, |_: &mut ()| {
-            stream::PollNext::Left
+        let (sender, deltas) = mpsc::channel(64);
+        let whole = Box::pin(ctx.run(self.write(ctx, request, Some(sender))));
+        let telling = Telling { deltas, whole: Some(whole), response: None };
+        Box::pin(stream::unfold(telling, |mut telling| async move {
+            telling.next().await.map(|item| (item, telling))
         }))
     }
 

@@ -171,7 +171,12 @@ impl Writer {
         match &self.deltas {
             None => Ok(()),
             Some(deltas) => deltas.send(delta).await.map_err(|_| {
-                Error::new(ErrorKind::Cancelled, "local", "stream", "nobody reads the text any more")
+                Error::new(
+                    ErrorKind::Cancelled,
+                    "local",
+                    "stream",
+                    "nobody reads the text any more",
+                )
             }),
         }
     }
@@ -182,7 +187,8 @@ impl Writer {
             [_] | [] => tokens.iter().map(|&t| self.log_probability(t)).collect(),
             forced => self.sequence.score(forced).await?,
         };
-        let name = |token: TokenId| String::from_utf8_lossy(self.tokenizer.bytes(token)).into_owned();
+        let name =
+            |token: TokenId| String::from_utf8_lossy(self.tokenizer.bytes(token)).into_owned();
         let mut all: Vec<TokenLogprob> = tokens
             .iter()
             .zip(own)

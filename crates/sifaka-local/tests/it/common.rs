@@ -33,7 +33,8 @@ pub(crate) fn copy_in(kind: gguf::TensorKind) -> Option<PathBuf> {
     let from = servers::gguf()?;
     let _guard = ONE_AT_A_TIME.lock().unwrap();
     let to = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("smollm2-{kind}.gguf"));
-    let whole = || gguf::Gguf::open(&to).is_ok_and(|copy| copy.tensors().all(|t| copy.read(t).is_ok()));
+    let whole =
+        || gguf::Gguf::open(&to).is_ok_and(|copy| copy.tensors().all(|t| copy.read(t).is_ok()));
     if !whole() {
         gguf::requantize(&gguf::Gguf::open(from).unwrap(), kind, &to).unwrap();
     }
@@ -50,7 +51,11 @@ pub(crate) fn greedy(prompt: &str, tokens: u64) -> Request {
 }
 
 /// The likeliest continuation of a text, token by token, alone on the engine.
-pub(crate) async fn greedy_tokens(engine: &Engine, prompt: Vec<TokenId>, count: usize) -> Vec<TokenId> {
+pub(crate) async fn greedy_tokens(
+    engine: &Engine,
+    prompt: Vec<TokenId>,
+    count: usize,
+) -> Vec<TokenId> {
     engine
         .run(move |mut sequence| async move {
             let start = prompt.len();
@@ -66,7 +71,8 @@ pub(crate) async fn greedy_tokens(engine: &Engine, prompt: Vec<TokenId>, count: 
 }
 
 pub(crate) fn likeliest(scores: &[f32]) -> TokenId {
-    let best = scores.iter().zip(0..).reduce(|best, next| if next.0 > best.0 { next } else { best });
+    let best =
+        scores.iter().zip(0..).reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.unwrap().1
 }
 

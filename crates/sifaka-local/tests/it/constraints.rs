@@ -19,27 +19,39 @@ fn schemas() -> impl Strategy<Value = Value> {
         Just(json!({"type": "boolean"})),
         Just(json!({"type": "null"})),
         Just(json!({"type": "number"})),
-        (0..50_i64, 1..100_i64)
-            .prop_map(|(low, more)| json!({"type": "integer", "minimum": low, "maximum": low + more})),
-        (0..4_u64, 1..12_u64)
-            .prop_map(|(min, more)| json!({"type": "string", "minLength": min, "maxLength": min + more})),
+        (0..50_i64, 1..100_i64).prop_map(
+            |(low, more)| json!({"type": "integer", "minimum": low, "maximum": low + more})
+        ),
+        (0..4_u64, 1..12_u64).prop_map(
+            |(min, more)| json!({"type": "string", "minLength": min, "maxLength": min + more})
+        ),
         Just(json!({"type": "string"})),
-        prop::collection::vec("[a-z]{1,8}", 1..4)
-            .prop_map(|mut words| { words.sort(); words.dedup(); json!({"enum": words}) }),
+        prop::collection::vec("[a-z]{1,8}", 1..4).prop_map(|mut words| {
+            words.sort();
+            words.dedup();
+            json!({"enum": words})
+        }),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
             (inner.clone(), 0..3_u64, 0..3_u64).prop_map(|(items, min, more)| {
                 json!({"type": "array", "items": items, "minItems": min, "maxItems": min + more})
             }),
-            prop::collection::btree_map("[a-z]{1,6}", (inner, any::<bool>()), 1..4).prop_map(|fields| {
-                let required: Vec<&String> =
-                    fields.iter().filter(|(_, (_, must))| *must).map(|(name, _)| name).collect();
-                let properties: serde_json::Map<String, Value> =
-                    fields.iter().map(|(name, (schema, _))| (name.clone(), schema.clone())).collect();
-                json!({"type": "object", "properties": properties, "required": required,
+            prop::collection::btree_map("[a-z]{1,6}", (inner, any::<bool>()), 1..4).prop_map(
+                |fields| {
+                    let required: Vec<&String> = fields
+                        .iter()
+                        .filter(|(_, (_, must))| *must)
+                        .map(|(name, _)| name)
+                        .collect();
+                    let properties: serde_json::Map<String, Value> = fields
+                        .iter()
+                        .map(|(name, (schema, _))| (name.clone(), schema.clone()))
+                        .collect();
+                    json!({"type": "object", "properties": properties, "required": required,
                        "additionalProperties": false})
-            }),
+                }
+            ),
         ]
     })
 }
@@ -87,13 +99,16 @@ fn patterns() -> impl Strategy<Value = String> {
         Just(r"\.".to_owned()),
         Just("(?:yes|no|maybe)".to_owned()),
     ];
-    let repeated = (atom, prop_oneof![
-        Just(String::new()),
-        Just("+".to_owned()),
-        Just("*".to_owned()),
-        Just("?".to_owned()),
-        (0..3_u32, 0..4_u32).prop_map(|(min, more)| format!("{{{min},{}}}", min + more)),
-    ])
+    let repeated = (
+        atom,
+        prop_oneof![
+            Just(String::new()),
+            Just("+".to_owned()),
+            Just("*".to_owned()),
+            Just("?".to_owned()),
+            (0..3_u32, 0..4_u32).prop_map(|(min, more)| format!("{{{min},{}}}", min + more)),
+        ],
+    )
         .prop_map(|(atom, times)| match times.as_str() {
             "" => atom,
             times => format!("(?:{atom}){times}"),
@@ -108,7 +123,10 @@ fn drawn<T>(strategy: &impl Strategy<Value = T>, runner: &mut TestRunner) -> T {
 
 /// The same cases every time, so that a failure can be looked at.
 fn runner(seed: u8) -> TestRunner {
-    TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]))
+    TestRunner::new_with_rng(
+        Config::default(),
+        TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]),
+    )
 }
 
 #[test]
@@ -186,11 +204,13 @@ NAME: /[A-Z][a-z]{1,8}/
 line: "- " /[a-z ]{1,12}/ "\n""#;
     let mut request = Request::text("Write a list.");
     request.sampling.max_tokens = Some(80);
-    request.constraints =
-        rule(Constraint::Grammar { syntax: "lark".into(), text: lark.into() });
+    request.constraints = rule(Constraint::Grammar { syntax: "lark".into(), text: lark.into() });
     let response = model.generate(&context(), &request).await.unwrap();
     let text = &response.completions[0].text;
-    assert!(Regex::new(r"\ADear [A-Z][a-z]{1,8},\n(- [a-z ]{1,12}\n)+\z").unwrap().is_match(text), "{text:?}");
+    assert!(
+        Regex::new(r"\ADear [A-Z][a-z]{1,8},\n(- [a-z ]{1,12}\n)+\z").unwrap().is_match(text),
+        "{text:?}"
+    );
 
     request.constraints = rule(Constraint::Regex("a(b".into()));
     let error = model.generate(&context(), &request).await.unwrap_err();

@@ -81,8 +81,8 @@ async fn scores_of_a_continuation_are_those_of_pushing_it() {
     for (a, b) in scored.iter().zip(pushed) {
         assert!((f64::from(*a) - b).abs() < 1e-4, "{a} {b}");
     }
-    // France is no surprise there.
-    assert!(scored[0] > -2.0, "{}", scored[0]);
+    // The model knows what is likely there.
+    assert!(scored[0] > -6.0, "{}", scored[0]);
 }
 
 #[tokio::test]

@@ -29,7 +29,12 @@ async fn all_instruction_sets_agree_to_the_last_bit() {
             match &seen {
                 None => seen = Some((isa, scores)),
                 Some((first, expected)) => {
-                    assert!(scores == *expected, "{} and {} differ on {kind}", isa.name(), first.name());
+                    assert!(
+                        scores == *expected,
+                        "{} and {} differ on {kind}",
+                        isa.name(),
+                        first.name()
+                    );
                 }
             }
         }

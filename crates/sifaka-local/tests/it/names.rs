@@ -28,7 +28,10 @@ fn mistakes_are_named() {
     let registry = registry();
     let error = |text: &str| registry.model(&Spec::parse(text).unwrap()).unwrap_err();
     let unknown = error("local:smollm3");
-    assert!(unknown.suggestions().iter().any(|s| s.contains("smollm2-135m-instruct")), "{unknown:?}");
+    assert!(
+        unknown.suggestions().iter().any(|s| s.contains("smollm2-135m-instruct")),
+        "{unknown:?}"
+    );
     assert_eq!(error("local:./nowhere.gguf").kind(), ErrorKind::NotFound);
     assert_eq!(error("local:thread=3").kind(), ErrorKind::Configuration);
     assert_eq!(error("local:threads=0").kind(), ErrorKind::Configuration);
