@@ -1,5 +1,6 @@
 //! The embedded model and embedders: GGUF weights on kernels of our own, no server, no key.
 
+pub mod embed;
 pub mod engine;
 pub mod gguf;
 pub mod guide;
@@ -19,4 +20,4 @@ pub mod weights;
 pub use engine::Engine;
 pub use kernels::Isa;
 pub use model::LocalModel;
-pub use names::{needs, register};
+pub use names::{embedder_needs, needs, register};

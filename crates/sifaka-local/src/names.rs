@@ -1,17 +1,18 @@
-//! The embedded parts by name: `local`, `local:/path/to.gguf`.
+//! The embedded parts by name: `local`, `local:/path/to.gguf`, `local:embed`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use sifaka_core::registry::About;
-use sifaka_core::{Error, Registry, Result, Spec};
+use sifaka_core::{Embedder, Error, Registry, Result, Spec};
 
+use crate::embed::{MiniLm, StaticEmbedder};
 use crate::engine::Options;
 use crate::model::{File, LocalModel};
 use crate::weights::{self, Folder};
 
-/// Makes the model `local` known.
+/// Makes the model `local` and the embedders `local:embed`, `local:minilm` and `local:static` known.
 ///
 /// After the colon stands a GGUF file's path or a name of the weights' catalogue; without either it
 /// is the default model. Options: `path`, `threads`, `context` in tokens, `tasks` (texts worked on at
@@ -31,6 +32,42 @@ pub fn register(registry: &Registry) {
         };
         Ok(Arc::new(LocalModel::of(open.file(&path, options)?).named(spec.to_string())))
     });
+    let about = About::new(
+        "local",
+        "Embedders on this machine: embed (the better one), minilm, static (the quick one)",
+        "local:embed",
+    );
+    registry.embedders.register(about, |spec, _| embedder(spec));
+}
+
+/// The catalogue's entry of an embedder.
+fn embedder_weights(spec: &Spec) -> Result<&'static weights::Entry> {
+    match spec.argument() {
+        None | Some("embed" | "minilm") => weights::find("all-minilm-l6-v2"),
+        Some("static") => weights::find("wordllama-256"),
+        Some(other) => {
+            Err(Error::configuration("embedder local", format!("there is no embedder {other:?}"))
+                .suggest("local:embed is all-MiniLM-L6-v2, local:static a table of token vectors"))
+        }
+    }
+}
+
+fn embedder(spec: &Spec) -> Result<Arc<dyn Embedder>> {
+    let entry = embedder_weights(spec)?;
+    let folder = Folder::of_user()?.locate(entry)?;
+    Ok(if entry.name == "wordllama-256" {
+        Arc::new(StaticEmbedder::open(&folder)?)
+    } else {
+        Arc::new(MiniLm::open(&folder)?)
+    })
+}
+
+/// The entry of the weights' catalogue that an embedder of this name needs, if it needs one.
+///
+/// # Errors
+/// For a name after the colon that is not known.
+pub fn embedder_needs(spec: &Spec) -> Result<Option<&'static weights::Entry>> {
+    if spec.name() == "local" { embedder_weights(spec).map(Some) } else { Ok(None) }
 }
 
 /// The entry of the weights' catalogue that a model of this name needs, if it needs one.

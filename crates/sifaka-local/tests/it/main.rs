@@ -2,6 +2,7 @@
 
 mod common;
 mod constraints;
+mod embed;
 mod engine;
 mod gguf;
 mod kernels;
