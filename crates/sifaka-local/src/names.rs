@@ -138,10 +138,12 @@ fn file(lead: &str, entry: Option<&'static weights::Entry>) -> Result<PathBuf> {
     Ok(path.to_owned())
 }
 
+type Open = HashMap<(PathBuf, Options), Weak<File>>;
+
 /// Files that are open, as long as somebody has them.
 #[derive(Clone, Default)]
 struct Shared {
-    open: Arc<Mutex<HashMap<(PathBuf, Options), Weak<File>>>>,
+    open: Arc<Mutex<Open>>,
 }
 
 impl Shared {

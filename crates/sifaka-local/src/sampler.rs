@@ -223,8 +223,6 @@ impl Sampler {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use super::*;
 
     fn counts(choice: Choice, scores: &[f32], draws: u32) -> HashMap<TokenId, u32> {

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use sifaka::config::{ChainConfig, Component, CriticsWhenConfig};
 
 /// Which chain, and what to change about it.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Chain")]
 pub(crate) struct ChainArgs {
     /// The chain of the configuration to use

@@ -23,6 +23,7 @@ pub(super) fn run(app: &App, args: &ResumeArgs) -> Result<u8> {
     drop(journal);
     let setup = Setup::new(app.config()?, &args.chain, name.as_deref())?;
     let (recorded, journal) = setup.journals(app, true)?;
+    setup.fetch_weights(app)?;
     let chain = setup.build(recorded, journal)?;
     let course = Course { begun, recorded: true, flags: setup.resume_with(app) };
     drive::drive(app, chain.resume(&run_id), args.shape, &course)

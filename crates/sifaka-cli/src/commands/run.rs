@@ -15,13 +15,21 @@ use crate::output::clean;
 const MAX_PROMPT: u64 = 256 * 1024 * 1024;
 
 pub(super) fn run(app: &App, args: &RunArgs) -> Result<u8> {
-    let setup = Setup::new(app.config()?, &args.chain, None)?;
+    let config = app.config()?;
+    let mut flags = args.chain.clone();
+    if config.is_none() && flags.model.is_none() && flags.chain.is_none() {
+        // Nothing describes a chain, so nobody has left a model out by mistake.
+        app.talk.say("no model is named: the embedded one writes, as with --model local");
+        flags.model = Some("local".to_owned());
+    }
+    let setup = Setup::new(config, &flags, None)?;
     if args.dry_run {
         let (recorded, _) = setup.journals(app, false)?;
         let plan = setup.build(recorded, None)?.plan(prompt(args)?)?;
         return if args.shape.json { app.out.json(&plan) } else { show(app, &plan) }.map(|()| DONE);
     }
     let prompt = prompt(args)?;
+    setup.fetch_weights(app)?;
     let (recorded, journal) = setup.journals(app, !args.no_journal)?;
     let chain = setup.build(recorded, journal)?;
     let mut run = chain.run(prompt);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sifaka::config::{ChainConfig, Component, Config};
 use sifaka::{Chain, Error, Journal, Registry, Result};
 
+use super::weights;
 use crate::app::App;
 use crate::args::{ChainArgs, Given, quoted};
 use crate::record::BY_FLAGS;
@@ -58,7 +59,7 @@ impl Setup {
                 None => Error::configuration("model", "there is no sifaka.toml and no --model"),
             };
             return Err(error
-                .suggest("name a model: --model mock is a scripted one that needs nothing")
+                .suggest("name a model: --model local is the embedded one, which needs no key")
                 .suggest("or describe a chain once and for all with `sifaka init`"));
         }
         Ok(Self { name, chain, config, given })
@@ -68,6 +69,17 @@ impl Setup {
     pub(crate) fn replays(&self) -> bool {
         let spec = self.chain.model.as_ref().and_then(|model: &Component| model.spec("name").ok());
         spec.is_some_and(|spec| spec.name() == "replay")
+    }
+
+    /// Fetches the weights that its models need and that are not here yet.
+    pub(crate) fn fetch_weights(&self, app: &App) -> Result<()> {
+        let models = self.chain.model.iter().chain(&self.chain.fallbacks);
+        let mut needed = Vec::new();
+        // What is wrong with a model's description is told when the chain is built.
+        for spec in models.filter_map(|model| model.spec("name").ok()) {
+            needed.extend(sifaka::local::needs(&spec).ok().flatten());
+        }
+        weights::ensure(app, &needed)
     }
 
     /// The chain. `recorded` is the record that components may read, `journal` the one it writes.

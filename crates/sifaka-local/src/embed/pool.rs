@@ -135,8 +135,6 @@ fn work<C: Compute>(jobs: &Mutex<mpsc::Receiver<Job>>, compute: &C) {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use proptest::prelude::*;

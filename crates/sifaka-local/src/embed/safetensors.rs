@@ -124,8 +124,6 @@ impl SafeTensors {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use proptest::prelude::*;
 
     use super::*;

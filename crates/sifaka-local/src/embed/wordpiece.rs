@@ -241,8 +241,6 @@ fn is_ideograph(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use proptest::prelude::*;
 
     use super::*;

@@ -143,7 +143,7 @@ impl Engine {
         let context = options.context(model.shape.context)?;
         let weights = model.bytes();
         let desk = Arc::new(Desk::new(context, page_limit(&model.shape, options.cache_bytes)));
-        Worker::start(Arc::clone(&desk), model, threads)?;
+        Worker::start(&desk, model, threads)?;
         let places = Arc::new(Semaphore::new(options.tasks.max(1)));
         Ok(Self { inner: Arc::new(Inner { desk, tokenizer, context, weights, isa, places }) })
     }

@@ -126,7 +126,7 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Starts the thread.
-    pub(super) fn start(desk: Arc<Desk>, model: Llama, threads: usize) -> Result<()> {
+    pub(super) fn start(desk: &Arc<Desk>, model: Llama, threads: usize) -> Result<()> {
         let cannot = |error: std::io::Error| {
             Error::new(ErrorKind::Internal, "local", "load", "no thread could be started")
                 .suggest("give fewer threads, or end other programs")
@@ -135,7 +135,7 @@ impl Worker {
         let team = Team::new(threads).map_err(cannot)?;
         let prefixes = Prefixes::new(desk.cache_pages);
         let worker = Self {
-            desk: Arc::clone(&desk),
+            desk: Arc::clone(desk),
             model,
             team,
             scratch: Scratch::default(),

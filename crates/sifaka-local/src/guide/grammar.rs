@@ -189,7 +189,9 @@ fn unanchored(pattern: &str) -> &str {
     let end = pattern.strip_suffix('$').or_else(|| pattern.strip_suffix(r"\z"));
     match end {
         // An escaped sign is no anchor.
-        Some(inner) if inner.len() - inner.trim_end_matches('\\').len() & 1 == 0 => inner,
+        Some(inner) if (inner.len() - inner.trim_end_matches('\\').len()).is_multiple_of(2) => {
+            inner
+        }
         _ => pattern,
     }
 }
@@ -369,10 +371,8 @@ impl Guide for GrammarGuide {
             // Most of what the model likes is allowed; only when it is not, all that is allowed has
             // to be found out.
             match draft.choose() {
-                Some(token) if draft.tokenizer().is_end(token) => {
-                    if self.may_end()? {
-                        return Ok(Move::End);
-                    }
+                Some(token) if draft.tokenizer().is_end(token) && self.may_end()? => {
+                    return Ok(Move::End);
                 }
                 Some(token) if self.allows(token)? => return Ok(Move::Take(token)),
                 _ => {}

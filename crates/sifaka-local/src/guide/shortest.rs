@@ -99,8 +99,6 @@ impl Shortest {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use super::*;
 
     #[test]

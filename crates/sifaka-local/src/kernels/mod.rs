@@ -79,7 +79,6 @@ impl Isa {
 macro_rules! for_every_isa {
     ($(#[$doc:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)? = $kernel:ident;) => {
         $(#[$doc])*
-        #[expect(clippy::too_many_arguments, clippy::allow_attributes, reason = "a kernel takes what it works on")]
         $vis fn $name(isa: $crate::kernels::Isa, $($arg: $type),*) $(-> $out)? {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,fma,f16c")]

@@ -143,6 +143,7 @@ impl Llama {
         }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "what a layer works on")]
     fn attend(
         &self,
         team: &mut Team,

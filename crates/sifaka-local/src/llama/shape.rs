@@ -2,7 +2,7 @@
 
 use sifaka_core::{Error, ErrorKind, Result};
 
-use crate::gguf::{Gguf, TensorKind};
+use crate::gguf::{Gguf, TensorInfo, TensorKind};
 use crate::matrix::BLOCK;
 
 /// The sizes of a model of the Llama family.
@@ -72,7 +72,7 @@ impl Shape {
         };
         let vocabulary = gguf
             .tensor("token_embd.weight")
-            .map(|tensor| tensor.rows())
+            .map(TensorInfo::rows)
             .and_then(|rows| usize::try_from(rows).ok())
             .ok_or_else(|| unsupported(gguf, "no tensor token_embd.weight"))?;
         let shape = Self {
@@ -87,7 +87,7 @@ impl Shape {
             epsilon: gguf.f32("llama.attention.layer_norm_rms_epsilon")?,
             angles: angles(gguf, head)?,
         };
-        if shape.hidden % BLOCK != 0 || shape.wide % BLOCK != 0 || (heads * head) % BLOCK != 0 {
+        if [hidden, shape.wide, heads * head].iter().any(|size| !size.is_multiple_of(BLOCK)) {
             return Err(unsupported(gguf, format_args!("rows that are no multiple of {BLOCK}")));
         }
         if head % 16 != 0 || turned != head || heads % kv_heads != 0 {

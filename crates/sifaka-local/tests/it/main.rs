@@ -1,5 +1,7 @@
 //! Behaviour of the embedded model.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 mod common;
 mod constraints;
 mod embed;

@@ -1,7 +1,5 @@
 //! The tokens of the small model, beside those of llama.cpp.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::path::Path;
 
 use serde_json::Value as Json;
