@@ -23,7 +23,7 @@ async fn main() -> Result<()> {
     // A chain as with any other model. Four candidates are written in one pass over the weights.
     let chain = Chain::builder(model.clone())
         .validate(Length::words(10..=80))
-        .candidates(4)
+        .samples(4)
         .seed(7)
         .build()?;
     let outcome = chain.run("Explain in two sentences what a lemur is.").await?;
